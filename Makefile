@@ -1,0 +1,58 @@
+# The one task runner: every target works on a machine that has Python and make only.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help install demo lint types test e2e sglang-cpu models fixtures clean
+
+help:  ## show the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+# pip is upgraded before it installs: the console script that an old pip writes
+# imports `re` and alone costs more than half of Python's own start.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+install: $(VENV)/.installed  ## create .venv with triage and the tools for its tests
+
+demo: install  ## the founding case end to end on the simulated engine (under 3 minutes)
+	$(BIN)/python tools/demo.py
+
+lint: install  ## format, lint, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+
+types: install  ## mypy, strict
+	$(BIN)/mypy
+
+test: install  ## every test that needs no SGLang
+	$(BIN)/pytest -m "not e2e"
+
+# A CUDA build of torch runs on the CPU; sglang itself goes in without its GPU
+# kernels, which are not needed and some of which do not import without a driver.
+.sglang/.installed: tools/sglang-cpu-requirements.txt
+	$(PYTHON) -m venv .sglang
+	.sglang/bin/python -m pip install --quiet --upgrade pip
+	.sglang/bin/python -m pip install --quiet torch==2.14.1 torchvision==0.29.1
+	.sglang/bin/python -m pip install --quiet -r tools/sglang-cpu-requirements.txt
+	.sglang/bin/python -m pip install --quiet --no-deps sglang==0.5.23 xgrammar==0.2.7
+	touch $@
+
+sglang-cpu: .sglang/.installed  ## real SGLang 0.5.23 for the CPU, in .sglang (7 GB)
+
+.models/.made: .sglang/.installed tools/make_models.py
+	.sglang/bin/python tools/make_models.py .models
+	touch $@
+
+models: .models/.made  ## tiny random models for the CPU engine, in .models
+
+e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
+	$(BIN)/pytest -m e2e tests/e2e -s
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .sglang .models .mypy_cache .ruff_cache .pytest_cache

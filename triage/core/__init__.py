@@ -1,0 +1,1 @@
+"""Values in, values out: no file, clock, process, terminal or random number."""

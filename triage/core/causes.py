@@ -1,0 +1,91 @@
+"""The shape of one knowledge file: a cause of failed startups.
+
+In:  nothing. Out: Cause, Remedy, Culprits.
+Not: reading YAML (triage.knowledge) or matching (signatures.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a matching line says about the failure."""
+
+    ROOT = "root"  # can be the reason of the failure
+    CONFIRM = "confirm"  # supports a root that it names
+    CASCADE = "cascade"  # a consequence on this or another rank
+    TEARDOWN = "teardown"  # noise of the shutdown itself
+    ADVICE = "advice"  # printed advice; never evidence, often a decoy
+    BENIGN = "benign"  # occurs in healthy launches too
+
+
+class Severity(StrEnum):
+    """Whether a live launch may be stopped at such a line."""
+
+    FATAL = "fatal"
+    SUSPECT = "suspect"
+    INFO = "info"
+
+
+class Disposition(StrEnum):
+    """What a remedy costs: nothing, something in the answer, or a person's hand."""
+
+    SAFE = "safe"  # same results, same capacity
+    LOSSY = "lossy"  # gives up context, speed, accuracy or capacity
+    MANUAL = "manual"  # a person must act outside the configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A general way out of a cause.
+
+    `set_flags` and `set_env` may hold `{name}` placeholders that the captures
+    of the match fill; `unset` names flags to drop.
+    """
+
+    say: str
+    set_flags: tuple[tuple[str, str | bool], ...] = ()
+    unset: tuple[str, ...] = ()
+    set_env: tuple[tuple[str, str], ...] = ()
+    disposition: Disposition = Disposition.MANUAL
+    cost: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A named reason why a server does not start, or a named kind of noise.
+
+    A pattern matches one cleaned line. `frames`, if given, must be found (any of
+    them) in the file and function names of the traceback that the line ends or
+    belongs to; `phases`, if given, limit where the cause may be the root.
+    `absent` patterns must not occur after the match on any rank (a request that
+    is never scheduled). `yields_to` names causes that win over this one
+    wherever both match; `explains` names causes that are consequences of this
+    one. `hang` causes apply only if the log has no exception.
+    """
+
+    id: str
+    title: str
+    role: Role = Role.ROOT
+    severity: Severity = Severity.SUSPECT
+    phases: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    hang: bool = False
+    yields_to: tuple[str, ...] = ()
+    yields_to_kernels: bool = False
+    explains: tuple[str, ...] = ()
+    culprit_flags: tuple[str, ...] = ()
+    culprit_env: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
+    means: str = ""
+    confused_with: tuple[str, ...] = ()
+    decoys: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    examples: tuple[str, ...] = ()
+    counter_examples: tuple[str, ...] = ()
+    sources: tuple[str, ...] = field(default=())

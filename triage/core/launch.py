@@ -1,0 +1,95 @@
+"""A request to start a server once, and how such a launch ended.
+
+In:  nothing. Out: LaunchSpec, Patience, Outcome, Capture.
+Not: starting anything (triage.launch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """Seconds that a launch may take before it counts as hung.
+
+    `phases` gives a quiet phase longer or shorter than `silent_s`, by phase id.
+    Both count from the last new byte of output; `total_s` from the start.
+    """
+
+    silent_s: float = 600.0
+    total_s: float = 5400.0
+    phases: Mapping[str, float] = field(default_factory=dict)
+
+    def silent_in(self, phase: str) -> float:
+        """Seconds of silence that this phase is given."""
+        return self.phases.get(phase, self.silent_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSpec:
+    """The complete request for one launch.
+
+    `argv` is the whole command; `env` is added to the inherited environment.
+    `port` is where the server will listen; the launcher has put it into `argv`.
+    """
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    cwd: str = "."
+    port: int = 0
+    engine: str = "sglang"
+    patience: Patience = field(default_factory=Patience)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Our own listener answered a generation."""
+
+    answer: str  # the text generated, or the token ids where there is no text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """The server ended, or printed a line after which it cannot start."""
+
+    exit_code: int | None  # negative: the signal; None: stopped at the fatal line before it ended
+    fatal_line: int | None = None  # number of the line that made us stop, from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hung:
+    """No new output and no exit for longer than the patience."""
+
+    silent_s: float
+    limit: str  # which patience ended: a phase id, "silent" or "total"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted:
+    """Somebody ended the launch: us on Ctrl-C, or a signal from outside."""
+
+    by: str
+
+
+Outcome = Ready | Crashed | Hung | Interrupted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Everything that one launch left behind.
+
+    `log` is the path of the raw output, bytes untouched; beside it lies
+    `arrivals.jsonl` (`[offset, seconds]` of each chunk as it came).
+    `phase` is the last landmark's phase. `leftovers` names what the launch
+    left and we removed (shared-memory files, temporary files).
+    """
+
+    outcome: Outcome
+    seconds: float
+    log: str
+    phase: str
+    pids: tuple[int, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    stacks: str = ""  # path of the stack dumps of a hung launch, or ""

@@ -1,0 +1,168 @@
+"""A search for failing sets, as values: the problem, its trials, what they showed.
+
+In:  nothing. Out: Problem, Item, Trial, Entry, Verdict.
+Not: choosing the next trial (plan.py) or launching it (triage.session).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from triage.core.config import Config, SetEnv, SetFlag, apply
+
+
+class Verdict(StrEnum):
+    """What a trial says about the failure under search; derived, never stored alone."""
+
+    STARTS = "STARTS"
+    SAME_FAILURE = "SAME_FAILURE"
+    OTHER_FAILURE = "OTHER_FAILURE"
+    UNRESOLVED = "UNRESOLVED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One change that the user wants on top of the baseline.
+
+    `key` is the flag's name, or `env:NAME`. `weight` says how much it is wanted (> 0).
+    """
+
+    key: str
+    change: SetFlag | SetEnv
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Which of the wanted changes can the baseline have?
+
+    `requires` holds (item, needed item or baseline flag); `not_both` pairs of items.
+    """
+
+    name: str
+    baseline: Config
+    items: tuple[Item, ...]
+    pinned: tuple[str, ...] = ()
+    requires: tuple[tuple[str, str], ...] = ()
+    not_both: tuple[tuple[str, str], ...] = ()
+    goal: str = "best"
+    budget_trials: int = 24
+    budget_s: float = 7200.0
+    retries: int = 1  # how often an unresolved trial is launched again
+
+    def keys(self) -> frozenset[str]:
+        """The keys of all wanted items."""
+        return frozenset(item.key for item in self.items)
+
+    def config(self, keys: Iterable[str]) -> Config:
+        """The baseline with the named items on top."""
+        chosen = set(keys)
+        return apply(self.baseline, (i.change for i in self.items if i.key in chosen))
+
+    def weight(self, keys: Iterable[str]) -> float:
+        """Sum of the weights of the named items."""
+        chosen = set(keys)
+        return sum(item.weight for item in self.items if item.key in chosen)
+
+    def allowed(self, keys: Iterable[str]) -> bool:
+        """Whether the subset meets `requires` and `not_both`."""
+        chosen = set(keys)
+        present = chosen | {flag.name for flag in self.baseline.flags}
+        return all(b in present for a, b in self.requires if a in chosen) and not any(
+            a in chosen and b in chosen for a, b in self.not_both
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One launch that a search asks for, and why.
+
+    `searching` is the signature of the failure under search, None before any failure was seen.
+    """
+
+    items: frozenset[str]
+    why: str
+    searching: str | None = None
+
+
+class Seen(StrEnum):
+    """What was observed in a trial, whatever it was searched for."""
+
+    STARTS = "starts"
+    FAILS = "fails"
+    UNRESOLVED = "unresolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One finished trial in the journal.
+
+    `signature` names the failure: cause id, else fingerprint; None unless it fails.
+    `provenance` is what a simulated engine says about its answer: recorded or
+    assumed; "launched" for a real engine.
+    """
+
+    number: int  # from 1, in launch order
+    items: frozenset[str]
+    seen: Seen
+    why: str = ""
+    searching: str | None = None
+    signature: str | None = None
+    cause: str | None = None
+    title: str = ""
+    phase: str = "unknown"
+    ranks: tuple[str, ...] = ()
+    seconds: float = 0.0
+    reason: str = ""  # why it is unresolved
+    provenance: str = "launched"
+    simulated: bool = False
+    early: bool = False  # rejected before any weight was read
+    config: Config = field(default_factory=Config)
+    effective: Mapping[str, str] = field(default_factory=dict)
+    confounded: tuple[str, ...] = ()  # fields of the effective config that moved beside the trial's
+    suspects: tuple[str, ...] = ()  # flags that the diagnosis points at
+    log_digest: str = ""
+
+    def verdict(self, searched: str | None) -> Verdict:
+        """What this entry says about the failure `searched` (None: any failure is the same)."""
+        match self.seen:
+            case Seen.STARTS:
+                return Verdict.STARTS
+            case Seen.UNRESOLVED:
+                return Verdict.UNRESOLVED
+            case Seen.FAILS:
+                same = searched is None or self.signature == searched
+                return Verdict.SAME_FAILURE if same else Verdict.OTHER_FAILURE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailingSet:
+    """Items that together show one failure, while dropping any one of them does not.
+
+    `minimal` is False where a smaller set was never resolved. `assumed` holds
+    if an entry that it rests on is not recorded from a real launch.
+    """
+
+    items: frozenset[str]
+    signature: str
+    cause: str | None
+    title: str
+    phase: str
+    entry: int  # number of the trial that showed it
+    minimal: bool = True
+    assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The search has ended, and why.
+
+    `reason` is one of: found (the best allowed subset starts and each failure
+    seen has a minimal set), baseline-fails, wanted-starts, budget, stuck
+    (unresolved trials are in the way).
+    """
+
+    reason: str
+    say: str
