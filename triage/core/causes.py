@@ -64,7 +64,8 @@ class Cause:
     `absent` patterns must not occur after the match on any rank (a request that
     is never scheduled). `yields_to` names causes that win over this one
     wherever both match; `explains` names causes that are consequences of this
-    one. `hang` causes apply only if the log has no exception.
+    one. `hang` causes apply only if the log has no exception. A `transient` cause is
+    the machine's, not the configuration's: a trial that shows it proves nothing.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Cause:
     frames: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     hang: bool = False
+    transient: bool = False
     yields_to: tuple[str, ...] = ()
     yields_to_kernels: bool = False
     explains: tuple[str, ...] = ()
