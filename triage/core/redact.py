@@ -1,0 +1,116 @@
+"""Take out of a log what must not leave the machine, and nothing that explains a failure.
+
+In:  raw bytes; which paths and names of this machine to replace, and by what.
+Out: the same bytes with secrets, addresses, paths and names replaced; as many lines as before.
+Not: finding out what this machine is called (the caller knows its paths and names).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# Secrets: the pattern's last group is what is replaced, the rest is kept as context.
+#   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
+#   of that length between its underscores
+#   `sk-` needs a start of its own: `disk-cache` and `task-queue-worker` hold it too
+_SECRETS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rb"(?<![A-Za-z0-9_])hf_([A-Za-z0-9]{16,})",
+        rb"(?<![A-Za-z0-9_])gh[opsu]_([A-Za-z0-9]{20,})",
+        rb"(?<![A-Za-z0-9_])AKIA([A-Z0-9]{16})(?![A-Za-z0-9])",
+        rb"(?<![A-Za-z0-9_-])sk-([A-Za-z0-9_-]{16,})",
+        rb"(?i:\bbearer[ ]+)([A-Za-z0-9._~+/-]{8,}=*)",
+        rb"(?i:--[a-z-]*api-key[ =]|\bapi_?key['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b)"
+        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]{4,})",
+        rb"\b[a-z][a-z0-9+.-]*://[^\s:/@]+:([^\s:/@]+)(?=@)",
+    )
+)
+MARKER = "REDACTED"
+_HIDDEN = MARKER.encode()
+_SECRET_NAME = re.compile(r"(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL)S?$")
+
+# Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
+# `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.
+_IPV4 = re.compile(
+    rb"(?<![\w.])(?<!==)(?<!version )(?<!cu1[1-9] )((?:\d{1,3}\.){3}\d{1,3})(?![\w.]*[A-Za-z]|\.\d)"
+)
+# Only prefixes that name a host: link-local, unique local, global. `c10::add` is no address.
+_IPV6 = re.compile(
+    rb"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f:]*(?![\w:])"
+)
+_OCTET = 255  # the most that one of the four numbers can be
+_SHOWN = ("127.", "0.0.0.0", "255.255.255.255", "192.0.2.")  # noqa: S104  compared, not bound
+
+
+def redact(
+    raw: bytes, *, paths: Mapping[bytes, bytes], names: Mapping[bytes, bytes] | None = None
+) -> bytes:
+    """`raw` without secrets, without this machine's addresses, paths and names.
+
+    Redacting twice changes nothing more, if no replacement holds a key.
+
+    Args:
+        raw: A log, whole; a path that is cut by the end of a chunk would be missed.
+        paths: Path prefix -> what stands for it; the longest prefix wins, and a
+            prefix matches whole path components only.
+        names: Word -> what stands for it, e.g. the host's and the user's name.
+
+    Returns:
+        Bytes with the same line ends; offsets within a line may differ.
+    """
+    raw = redact_secrets(raw)
+    raw = _replace(raw, paths, before=rb"", after=rb"(?![\w-])")
+    raw = _replace(raw, names or {}, before=rb"(?<![\w-])", after=rb"(?![\w-])")
+    return _redact_addresses(raw)
+
+
+def redact_secrets(raw: bytes) -> bytes:
+    """`raw` without tokens, keys and passwords; addresses and paths stay."""
+    for pattern in _SECRETS:
+        raw = pattern.sub(_hide_last_group, raw)
+    return raw
+
+
+def redact_text(text: str) -> str:
+    """`redact_secrets` for text."""
+    return redact_secrets(text.encode("utf-8", "surrogateescape")).decode(
+        "utf-8", "surrogateescape"
+    )
+
+
+def redact_env(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables with the values of those hidden whose name says that they are secret."""
+    return {
+        name: MARKER if _SECRET_NAME.search(name) else redact_text(value)
+        for name, value in env.items()
+    }
+
+
+def _hide_last_group(match: re.Match[bytes]) -> bytes:
+    whole, start = match.group(0), match.start(0)
+    return whole[: match.start(1) - start] + _HIDDEN + whole[match.end(1) - start :]
+
+
+def _replace(raw: bytes, table: Mapping[bytes, bytes], *, before: bytes, after: bytes) -> bytes:
+    """Every key of the table by its value in one pass, the longest key first."""
+    if not table:
+        return raw
+    keys = b"|".join(re.escape(key) for key in sorted(table, key=len, reverse=True))
+    return re.sub(before + b"(" + keys + b")" + after, lambda m: table[m.group(1)], raw)
+
+
+def _redact_addresses(raw: bytes) -> bytes:
+    """Addresses by ones reserved for documentation: equal ones stay equal, others differ."""
+    seen: dict[bytes, bytes] = {}
+
+    def ipv4(match: re.Match[bytes]) -> bytes:
+        address = match.group(1)
+        text = address.decode()
+        if text.startswith(_SHOWN) or any(int(part) > _OCTET for part in text.split(".")):
+            return match.group(0)
+        return seen.setdefault(address, b"192.0.2.%d" % (len(seen) % 254 + 1))
+
+    raw = _IPV4.sub(ipv4, raw)
+    return _IPV6.sub(b"2001:db8::1", raw)
