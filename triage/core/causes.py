@@ -61,6 +61,8 @@ class Cause:
     A pattern matches one cleaned line. `frames`, if given, must be found (any of
     them) in the file and function names of the traceback that the line ends or
     belongs to; `phases`, if given, limit where the cause may be the root.
+    `context`, if given, must be found (any pattern) in some line before the match,
+    of any rank and uncut: what a hang was doing says more than where it stopped.
     `absent` patterns must not occur after the match on any rank (a request that
     is never scheduled). `yields_to` names causes that win over this one
     wherever both match; `explains` names causes that are consequences of this
@@ -75,6 +77,7 @@ class Cause:
     phases: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     hang: bool = False
     transient: bool = False
