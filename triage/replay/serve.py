@@ -1,0 +1,183 @@
+"""The HTTP side of the simulated server.
+
+In:  requests as SGLang's clients send them. Out: JSON answers, each with `"simulated": true`.
+Not: a model: the answer to a prompt is drawn from its hash, so temperature 0 repeats it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socketserver
+from collections.abc import Callable
+from hashlib import sha256
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+MAX_BODY_BYTES = 8 << 20
+MAX_NEW_TOKENS = 4096
+WORDS = (
+    "a and as at by calm clear cloud day deep fair far field first from green hill in is it "
+    "lake late light long low mild near new north of old on open plain quiet rain river road "
+    "sea slow small soft south still stone sun the then tree under warm water well west wind "
+    "with wood year"
+).split()
+GET_PATHS = {
+    "/model_info": "info",
+    "/get_model_info": "info",
+    "/server_info": "server",
+    "/get_server_info": "server",
+    "/v1/models": "models",
+    "/ping": "empty",
+}
+
+
+class Front(ThreadingHTTPServer):
+    """The listener of one launch; binding happens when it is made.
+
+    Raises:
+        OSError: the address is in use or not ours.
+    """
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(
+        self, host: str, port: int, args: dict[str, object], log: Callable[[str], None]
+    ) -> None:
+        self.args = args
+        self.log = log
+        self.warm = False
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without the look-up of our own name, which can take seconds."""
+        socketserver.TCPServer.server_bind(self)
+
+    def call(self, method: str, path: str, body: object = None) -> None:
+        """One request to ourselves, as SGLang's warm-up sends it."""
+        host, port = str(self.server_address[0]), int(self.server_address[1])
+        connection = HTTPConnection("127.0.0.1" if host in ("0.0.0.0", "") else host, port, 10)  # noqa: S104
+        connection.request(method, path, None if body is None else json.dumps(body))
+        connection.getresponse().read()
+        connection.close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Front
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_GET(self) -> None:  # noqa: N802  the base class names it
+        path = self.path.partition("?")[0]
+        if path in ("/health", "/health_generate"):
+            self._answer(200 if self.server.warm else 503, {})
+            return
+        model = self.server.args.get("model_path")
+        match GET_PATHS.get(path):
+            case "info":
+                self._answer(200, {"model_path": model, "is_generation": True})
+            case "server":
+                self._answer(200, {**self.server.args, "version": "simulated"})
+            case "models":
+                self._answer(200, {"object": "list", "data": [{"id": model, "object": "model"}]})
+            case "empty":
+                self._answer(200, {})
+            case _:
+                self._answer(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:  # noqa: N802
+        body = self._body()
+        if body is None:
+            self._answer(400, {"error": {"message": "The body is no JSON object."}})
+            return
+        try:
+            match self.path.partition("?")[0]:
+                case "/generate":
+                    self._generate(body)
+                case "/v1/completions":
+                    self._complete(body)
+                case "/health_generate" | "/freeze_gc":
+                    self._answer(200, {})
+                case _:
+                    self._answer(404, {"detail": "Not Found"})
+        except (TypeError, ValueError) as error:
+            self._answer(400, {"error": {"message": f"Bad value: {error}"}})
+
+    def _generate(self, body: dict[str, Any]) -> None:
+        given = body.get("text", body.get("input_ids"))
+        sampling = body.get("sampling_params") or {}
+        if given is None or body.get("stream") or not isinstance(sampling, dict):
+            raise ValueError("text or input_ids without stream is what this server answers")
+        tokens = sampling.get("max_new_tokens", 128)
+        warmth = sampling.get("temperature", 1.0)
+        if isinstance(given, list) and given and isinstance(given[0], (str, list)):
+            self._answer_raw(200, [_spoken(part, tokens, warmth) for part in given])
+        else:
+            self._answer(200, _spoken(given, tokens, warmth))
+
+    def _complete(self, body: dict[str, Any]) -> None:
+        prompts = body.get("prompt")
+        if prompts is None or body.get("stream"):
+            raise ValueError("prompt without stream is what this server answers")
+        many = prompts if isinstance(prompts, list) else [prompts]
+        spoken = [
+            _spoken(part, body.get("max_tokens", 16), body.get("temperature", 1.0)) for part in many
+        ]
+        choices = [
+            {"index": index, "text": answer["text"], "finish_reason": "length"}
+            for index, answer in enumerate(spoken)
+        ]
+        model = body.get("model", self.server.args.get("model_path"))
+        self._answer(200, {"object": "text_completion", "model": model, "choices": choices})
+
+    def _body(self) -> dict[str, Any] | None:
+        try:
+            length = int(self.headers.get("Content-Length", "0"))
+            if not 0 <= length <= MAX_BODY_BYTES:
+                return None
+            body = json.loads(self.rfile.read(length) or b"{}")
+        except ValueError:  # no number, no JSON, no UTF-8
+            return None
+        return body if isinstance(body, dict) else None
+
+    def _answer(self, status: int, document: dict[str, Any]) -> None:
+        self._answer_raw(status, document)
+
+    def _answer_raw(self, status: int, document: dict[str, Any] | list[dict[str, Any]]) -> None:
+        parts = document if isinstance(document, list) else [document]
+        for part in parts:
+            part["simulated"] = True
+        raw = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        del size
+        words = self.responses.get(int(code), ("", ""))[0]
+        address, port = self.client_address[:2]
+        self.server.log(f'INFO:     {address}:{port} - "{self.requestline}" {int(code)} {words}')
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+        del format, args
+
+
+def _spoken(prompt: object, tokens: object, temperature: object) -> dict[str, Any]:
+    count = int(str(tokens))
+    if not 0 <= count <= MAX_NEW_TOKENS:
+        raise ValueError(f"max_new_tokens {count} is not within 0 to {MAX_NEW_TOKENS}")
+    salt = b"" if float(str(temperature)) == 0 else os.urandom(8)
+    seed = json.dumps(prompt).encode() + salt
+    ids = [
+        int.from_bytes(sha256(seed + index.to_bytes(4, "big")).digest()[:4], "big") % len(WORDS)
+        for index in range(count)
+    ]
+    return {
+        "text": "".join(f" {WORDS[i]}" for i in ids),
+        "output_ids": ids,
+        "meta_info": {"finish_reason": {"type": "length", "length": count}},
+    }
