@@ -134,23 +134,39 @@ def words(flag: Flag) -> tuple[str, ...]:
     """The flag as command-line words; paste-ready after shell quoting.
 
     A value that begins with a dash is joined by `=`, or argparse would take it
-    for an option; a list flag's words follow its name.
+    for an option; a list flag's words follow its name. A name that has dashes
+    already is an option that the flag table does not know, such as `-x`.
     """
+    option = flag.name if flag.name.startswith("-") else f"--{flag.name}"
     match flag.value:
         case True:
-            return (f"--{flag.name}",)
+            return (option,)
         case False:
             return (f"--no-{flag.name}",)
+        case str(text) | (str(text),) if text.startswith("-"):
+            return (f"{option}={text}",)
         case str(text):
-            return (f"--{flag.name}={text}",) if text.startswith("-") else (f"--{flag.name}", text)
+            return (option, text)
         case items:
-            return (f"--{flag.name}", *items)
+            return (option, *items)
 
 
 def argv(config: Config) -> tuple[str, ...]:
-    """All flags as command-line words, the model first and list flags where they cannot swallow."""
+    """All flags as command-line words, the model first, the rest by name.
+
+    No flag can take a word of the next one for its value: each begins with a dash.
+    """
     ordered = sorted(config.flags, key=lambda f: (f.name != "model-path", f.name))
     return tuple(word for flag in ordered for word in words(flag))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One flag as the user wrote it: words `first` to `end` (not included) of the flag words."""
+
+    name: str
+    first: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +176,9 @@ class ServerCommand:
     `wrapper` is what stands before the program (the `docker run` words up to
     and with the image), empty otherwise. `program` is what stands before the
     server's flags. `text` is the source as it was given, so that an edit can be
-    written back in the same form. `notes` say what a reader had to assume.
+    written back in the same form; `given` says which of its words (keys, in a
+    YAML file) are which flag, in their order. `notes` say what a reader had to
+    assume, `problems` what the engine will refuse.
     """
 
     form: str  # argv | shell | docker | systemd | sglang-config | server-args
@@ -170,3 +188,5 @@ class ServerCommand:
     cwd: str = ""
     text: str = ""
     notes: tuple[str, ...] = field(default=())
+    given: tuple[Given, ...] = ()
+    problems: tuple[str, ...] = ()

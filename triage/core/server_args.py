@@ -1,0 +1,164 @@
+"""The `server_args=` line of a log: the values that the engine resolved.
+
+In:  the text of a log, or of the line; the flag table of the engine's version.
+Out: field -> value; and the flags that differ from the engine's defaults.
+Not: what the user typed: values that the engine filled in are in the line too.
+
+Source: `ServerArgs.resolved_dict` of SGLang 0.5.23 (a dict literal) and
+`ServerArgs.__repr__` of older releases (`ServerArgs(a=1, ...)`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from triage.core.config import Value
+from triage.core.flags import FlagSpec, FlagTable
+
+MAX_CHARS = 1_000_000  # the real line has 40 kB
+MAX_DEPTH = 32
+
+# Where the dump begins.
+#   example  [2026-01-01 10:00:00] server_args={'model_path': '/models/x', ...
+#   example  [2025-01-01 10:00:00] server_args=ServerArgs(model_path='/models/x', ...
+START = re.compile(r"server_args=(?:ServerArgs\(|\{)")
+# A bare dump, without the log's words before it; the dict must look like one of ours.
+BARE = re.compile(r"\s*(?:ServerArgs\(|\{(?=\s*['\"]model_path['\"]\s*:))")
+KEY = re.compile(r"\s*(?:(?P<word>[A-Za-z_]\w*)\s*=|(?P<quote>['\"])(?P<text>\w+)(?P=quote)\s*:)")
+# What matters to find the end of a value: a string, a bracket, a comma.
+TOKEN = re.compile(
+    r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)"""
+    r"""|(?P<torn>['"])"""
+)
+
+# Fields whose value is chosen at random, follows from the model, or is a table
+# that the engine computes: a difference from the default says nothing.
+NOISE = frozenset(
+    ["random_seed", "served_model_name", "cuda_graph_config", "cuda_graph_bs", "nccl_port"]
+)
+NOISY_LISTS = re.compile(r"cuda_graph_(?:bs|config|num_tokens|tc_)\w*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerArgsDump:
+    """The values of one dump, by field.
+
+    `unreadable` are fields whose text is no literal; `complete` is false if the
+    line was cut, and then the last field is left out.
+    """
+
+    values: Mapping[str, object]
+    unreadable: tuple[str, ...] = ()
+    complete: bool = True
+
+
+def find_dump(text: str) -> ServerArgsDump | None:
+    """The first `server_args=` dump of a log, or the dump that the text is; None if there is none."""
+    found = START.search(text) or BARE.match(text)
+    if not found:
+        return None
+    end = text.find("\n", found.end())
+    line = text[found.end() : end if end >= 0 else len(text)][:MAX_CHARS]
+    values: dict[str, object] = {}
+    unreadable: list[str] = []
+    complete = False
+    for key, literal in _items(line):
+        if not key:
+            complete = True
+            break
+        try:
+            values[key] = _plain(ast.parse(literal.strip(), mode="eval").body)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            unreadable.append(key)
+    return ServerArgsDump(values, tuple(unreadable), complete)
+
+
+def _items(line: str) -> Iterator[tuple[str, str]]:
+    """(field, text of its value) in order; ("", "") when the dump's own bracket closed."""
+    at = 0
+    while key := KEY.match(line, at):
+        depth, start = 0, key.end()
+        for token in TOKEN.finditer(line, start):
+            if token["torn"]:  # a string that does not end: the line was cut
+                return
+            if token["open"]:
+                depth += 1
+            elif token["close"]:
+                depth -= 1
+            if depth < 0 or (depth == 0 and token["comma"]):
+                yield key["word"] or key["text"], line[start : token.start()]
+                at = token.end()
+                break
+        else:
+            return
+        if depth < 0:
+            yield "", ""
+            return
+
+
+def _plain(node: ast.expr, depth: int = 0) -> object:
+    """A literal's value; a nested record `Name(a=1)` becomes a mapping, a name its text."""
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    match node:
+        case ast.Call(args=[]):
+            return {k.arg: _plain(k.value, depth + 1) for k in node.keywords if k.arg}
+        case ast.Name() | ast.Attribute():
+            return ast.unparse(node)
+        case ast.List() | ast.Tuple():
+            items = [_plain(item, depth + 1) for item in node.elts]
+            return items if isinstance(node, ast.List) else tuple(items)
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            return {
+                ast.literal_eval(key): _plain(value, depth + 1)
+                for key, value in pairs
+                if key is not None
+            }
+        case _:
+            return ast.literal_eval(node)
+
+
+def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
+    """The flags whose value differs from the table's default, canonical and as text.
+
+    Random values, names that follow from the model and computed lists are left
+    out. What is left was typed by the user or resolved by the engine: the line
+    does not tell them apart.
+    """
+    values = dump.values
+    flags: dict[str, Value] = {}
+    for field, value in values.items():
+        spec = table.by_field(field)
+        if spec is None or field in NOISE or NOISY_LISTS.match(field):
+            continue
+        if field == "tokenizer_path" and value == values.get("model_path"):
+            continue
+        if not _is_default(value, spec):
+            flags |= table.normal({spec.name: value})
+    return flags
+
+
+def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
+    """Fields that hold something and are no flag of this table: a fork's, or another version's."""
+    return tuple(
+        name
+        for name, value in dump.values.items()
+        if value not in (None, False, 0, "", [], (), {}) and table.by_field(name) is None
+    )
+
+
+def _is_default(value: object, spec: FlagSpec) -> bool:
+    if spec.style == "bool-optional":
+        return value == spec.default or not isinstance(value, bool)
+    if spec.style == "switch":
+        return value is not True
+    if isinstance(value, list | tuple):
+        usual = spec.default if isinstance(spec.default, tuple) else ()
+        return tuple(value) == usual
+    if isinstance(value, bool) or isinstance(spec.default, bool):
+        return value is spec.default
+    return value == spec.default
