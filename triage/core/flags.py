@@ -142,7 +142,9 @@ class FlagTable:
         self.engine = engine
         self.version = version
         self.specs: dict[str, FlagSpec] = {spec.name: spec for spec in specs}
-        self._by_field = {spec.field: spec for spec in self.specs.values()}
+        # An old spelling can share the field of its successor, which then counts.
+        ordered = sorted(self.specs.values(), key=lambda spec: not spec.deprecated)
+        self._by_field = {spec.field: spec for spec in ordered}
         self._options: dict[str, Known] = {}
         for spec in self.specs.values():
             for name in (spec.name, *spec.aliases):
@@ -391,7 +393,7 @@ def _is_number(text: str, kind: str) -> bool:
 
 def _value(key: str, given: object, style: Style | None, *, negated: bool = False) -> Value | None:
     """A YAML value for a flag of this style (None: unknown flag); None leaves the flag out."""
-    if given is None or given == [] or given == ():
+    if given is None or given in ([], ()):
         return None
     if style in ("switch", "bool-optional"):
         words = {"true": True, "false": False}
