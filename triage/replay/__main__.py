@@ -94,7 +94,8 @@ def _launch(path: Path, speed: float, words: list[str]) -> int:
     port = whole(given, landscape.flags, "port", 30000)
     host = str(given.get("host", "127.0.0.1"))
     args = {**server_args(given, landscape.flags), "host": host, "port": port}
-    Cast(acts, ranks, clock, args, host, port, landscape.root).play(orphan=entry.orphan)
+    cast = Cast(acts, ranks, clock, args, host, port, landscape.root)
+    return cast.play(orphan=entry.orphan)
 
 
 if __name__ == "__main__":

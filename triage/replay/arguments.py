@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from triage.core.config import Value
 from triage.replay.landscape import KnownFlag
@@ -29,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise Refused(f"{self.format_usage()}{self.prog}: error: {message}", 2)
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: object = None) -> None:
         del file
         raise Refused(self.format_help(), 0)
 

@@ -62,7 +62,7 @@ class Rank:
 
 def ranks_of(tp_size: int, pp_size: int, ep_size: int) -> tuple[Rank, ...]:
     """All ranks of a launch; each part of a tag is there only if its width is above 1."""
-    found = []
+    found: list[Rank] = []
     for pp in range(pp_size):
         for tp in range(tp_size):
             parts = [f"PP{pp}"] if pp_size > 1 else []

@@ -17,12 +17,7 @@ from typing import Any
 
 MAX_BODY_BYTES = 8 << 20
 MAX_NEW_TOKENS = 4096
-WORDS = (
-    "a and as at by calm clear cloud day deep fair far field first from green hill in is it "
-    "lake late light long low mild near new north of old on open plain quiet rain river road "
-    "sea slow small soft south still stone sun the then tree under warm water well west wind "
-    "with wood year"
-).split()
+SYLLABLES = ("ba", "do", "fe", "gi", "ku", "la", "me", "no", "pi", "ru", "sa", "te", "vo", "wi")
 GET_PATHS = {
     "/model_info": "info",
     "/get_model_info": "info",
@@ -69,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30
 
-    def do_GET(self) -> None:  # noqa: N802  the base class names it
+    def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path in ("/health", "/health_generate"):
             self._answer(200 if self.server.warm else 503, {})
@@ -87,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._answer(404, {"detail": "Not Found"})
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         body = self._body()
         if body is None:
             self._answer(400, {"error": {"message": "The body is no JSON object."}})
@@ -162,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         address, port = self.client_address[:2]
         self.server.log(f'INFO:     {address}:{port} - "{self.requestline}" {int(code)} {words}')
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+    def log_message(self, format: str, *args: object) -> None:
         del format, args
 
 
@@ -173,11 +168,17 @@ def _spoken(prompt: object, tokens: object, temperature: object) -> dict[str, An
     salt = b"" if float(str(temperature)) == 0 else os.urandom(8)
     seed = json.dumps(prompt).encode() + salt
     ids = [
-        int.from_bytes(sha256(seed + index.to_bytes(4, "big")).digest()[:4], "big") % len(WORDS)
+        int.from_bytes(sha256(seed + index.to_bytes(4, "big")).digest()[:4], "big")
+        % len(SYLLABLES) ** 2
         for index in range(count)
     ]
     return {
-        "text": "".join(f" {WORDS[i]}" for i in ids),
+        "text": "".join(f" {_word(i)}" for i in ids),
         "output_ids": ids,
         "meta_info": {"finish_reason": {"type": "length", "length": count}},
     }
+
+
+def _word(token: int) -> str:
+    first, second = divmod(token, len(SYLLABLES))
+    return SYLLABLES[first] + SYLLABLES[second]

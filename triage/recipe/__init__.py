@@ -1,0 +1,125 @@
+"""A recipe: what is known to start, what is wanted on top, and how to launch it.
+
+In:  a recipe file, or a good and a bad command.
+Out: Recipe; `dump_recipe` writes one that `load_recipe` reads back.
+Not: searching (triage.core.plan) or launching (triage.launch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from triage.core.config import ServerCommand, SetFlag
+from triage.core.launch import Patience
+from triage.core.trials import Problem
+
+if TYPE_CHECKING:
+    from triage.core.flags import FlagTable
+
+__all__ = [
+    "Confirm",
+    "Noise",
+    "Range",
+    "Recipe",
+    "Repair",
+    "dump_recipe",
+    "load_recipe",
+    "recipe_from_commands",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A change that may be added if it is needed, and what it costs."""
+
+    change: SetFlag
+    cost: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A numeric flag that may go from `start` to `end` in steps of `step`."""
+
+    flag: str
+    start: float
+    end: float
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Shares of launches (0 to 1): failing ones that start, working ones that fail."""
+
+    miss: float = 0.0
+    transient: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """How many requests a confirmation sends, and at which concurrencies."""
+
+    requests: int = 2
+    concurrency: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One bisection as the user asks for it.
+
+    `command` is what stands before the server's flags. `cwd` and `landscape`
+    are resolved against the recipe's folder. `ranges` and `noise` are kept but
+    this version does not search them. `assumptions` and `reported` are texts for
+    the runbook: what was taken for granted, and figures that others reported.
+    `notes` say what the reader had to assume.
+    """
+
+    name: str
+    problem: Problem
+    engine: str = "sglang"
+    engine_version: str = "0.5.23"
+    target: str = "process"
+    command: tuple[str, ...] = ("python", "-m", "sglang.launch_server")
+    env: tuple[tuple[str, str], ...] = ()
+    cwd: Path = Path()
+    patience: Patience = field(default_factory=Patience)
+    repairs: tuple[Repair, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    noise: Noise = Noise()
+    confirm: Confirm = Confirm()
+    assumptions: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+    landscape: Path | None = None
+    speed: float = 1.0
+    notes: tuple[str, ...] = ()
+
+
+def load_recipe(path: Path, table: FlagTable) -> Recipe:
+    """Read and check a recipe; flag names in any spelling that the engine accepts.
+
+    Raises:
+        UsageError: it cannot be read, has an unknown key, or its parts contradict
+            each other; with file, line and where possible a suggestion.
+    """
+    from triage.recipe.reading import read_recipe  # noqa: PLC0415  pydantic is slow to import
+
+    return read_recipe(path, table)
+
+
+def recipe_from_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Recipe:
+    """The recipe of a command that starts and one that does not.
+
+    Raises:
+        UsageError: the two set the same, or the bad one only leaves things out.
+    """
+    from triage.recipe.commands import compare_commands  # noqa: PLC0415
+
+    return compare_commands(good, bad, name)
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The recipe as a YAML file. Paths are written absolute; `notes` become comments."""
+    from triage.recipe.writing import write_recipe  # noqa: PLC0415
+
+    return write_recipe(recipe)

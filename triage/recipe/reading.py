@@ -1,0 +1,239 @@
+"""A recipe file into a Recipe: names made canonical, parts held against each other.
+
+In:  the file and the engine's flag table. Out: Recipe, or a UsageError with file and line.
+Not: the shape of the file (schema.py).
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+from triage.core.config import Config, SetEnv, SetFlag, Value
+from triage.core.flags import Ambiguous, FlagTable, Unknown
+from triage.core.launch import Patience
+from triage.core.phases import PHASES
+from triage.core.trials import Item, Problem
+from triage.core.units import parse_duration
+from triage.errors import UsageError
+from triage.recipe import Confirm, Noise, Range, Recipe, Repair
+from triage.recipe.schema import RecipeFile, WantedPart
+from triage.yamlfile import Where, load_yaml, mistake
+
+
+def read_recipe(path: Path, table: FlagTable) -> Recipe:
+    """The Recipe of a file; see triage.recipe.load_recipe."""
+    return _Reading(path, table, load_yaml(path, RecipeFile)).recipe()
+
+
+class _Reading:
+    def __init__(self, path: Path, table: FlagTable, file: RecipeFile) -> None:
+        self.path = path
+        self.table = table
+        self.file = file
+        self.notes: list[str] = []
+
+    def recipe(self) -> Recipe:
+        file, folder = self.file, self.path.resolve().parent
+        launch = file.launch
+        problem = self._problem()
+        return Recipe(
+            name=file.name,
+            problem=problem,
+            engine=file.engine,
+            engine_version=file.engine_version,
+            target=launch.target,
+            command=launch.command,
+            env=tuple(sorted((name, str(value)) for name, value in launch.env.items())),
+            cwd=_below(folder, launch.cwd),
+            patience=self._patience(),
+            repairs=self._repairs(),
+            ranges=self._ranges(),
+            noise=Noise(file.noise.miss, file.noise.transient),
+            confirm=Confirm(file.confirm.requests, file.confirm.concurrency),
+            assumptions=file.assumptions,
+            reported=file.reported,
+            landscape=_below(folder, file.landscape) if file.landscape else None,
+            speed=file.speed,
+            notes=tuple(self.notes),
+        )
+
+    def _problem(self) -> Problem:
+        file = self.file
+        baseline = self._baseline()
+        items = self._items(baseline)
+        keys = {item.key for item in items}
+        flags = set(baseline.flag_values())
+        pinned = self._pinned(flags, keys)
+        return Problem(
+            name=file.name,
+            baseline=baseline,
+            items=items,
+            pinned=pinned,
+            requires=self._requires(keys, flags),
+            not_both=self._not_both(keys),
+            goal=file.goal,
+            budget_trials=file.budget.trials,
+            budget_s=file.budget.hours * 3600,
+        )
+
+    def _baseline(self) -> Config:
+        flags: dict[str, Value] = {}
+        written: dict[str, str] = {}
+        for name, given in self.file.baseline.flags.items():
+            where: Where = ("baseline", "flags", name)
+            key, value = self._flag(name, given, where)
+            if key in flags:
+                self._wrong(where, f"the same flag as {written[key]}")
+            if value is not None:
+                flags[key] = value
+                written[key] = name
+        env = {name: str(value) for name, value in self.file.baseline.env.items()}
+        return Config.of(flags, env)
+
+    def _items(self, baseline: Config) -> tuple[Item, ...]:
+        items: dict[str, Item] = {}
+        for index, part in enumerate(self.file.wanted):
+            where: Where = ("wanted", index)
+            item = self._item(part, where)
+            if item.key in items:
+                self._wrong(where, f"{item.key} is wanted twice")
+            if self._is_had(item, baseline):
+                self._wrong(where, f"{item.key} has this value in the baseline already")
+            items[item.key] = item
+        return tuple(items.values())
+
+    def _item(self, part: WantedPart, where: Where) -> Item:
+        if part.flag is None:
+            name = str(part.env)
+            return Item(key=f"env:{name}", change=SetEnv(name, str(part.value)), weight=part.weight)
+        # A flag without a value is a switch that is wanted on.
+        given = True if part.value is None else part.value
+        name, value = self._flag(part.flag, given, (*where, "flag"))
+        if value is None:
+            self._wrong(
+                (*where, "value"), f"{name}: leaving a switch out is no change that can be wanted"
+            )
+        return Item(key=name, change=SetFlag(name, value), weight=part.weight)
+
+    @staticmethod
+    def _is_had(item: Item, baseline: Config) -> bool:
+        match item.change:
+            case SetFlag(name, value):
+                return baseline.get(name) == value
+            case SetEnv(name, text):
+                return baseline.env_values().get(name) == text
+
+    def _flag(self, spelling: str, given: object, where: Where) -> tuple[str, Value | None]:
+        """Canonical name and value; None: the flag stays off the command line."""
+        name = self._name(spelling, where)
+        meaning = self.table.lookup(spelling)
+        if isinstance(meaning, Unknown):
+            hint = f", did you mean {meaning.close[0]}?" if meaning.close else ""
+            self.notes.append(
+                f"{name} is no flag of {self.table.engine} {self.table.version}{hint};"
+                " kept as a fork's own"
+            )
+        try:
+            found = self.table.normal({spelling: given})
+        except UsageError as error:
+            self._wrong(where, error.message)
+        return name, found.get(name)
+
+    def _name(self, spelling: str, where: Where) -> str:
+        meaning = self.table.lookup(spelling)
+        if isinstance(meaning, Ambiguous):
+            self._wrong(where, f"{spelling} could mean {', '.join(meaning.options)}")
+        if isinstance(meaning, Unknown):
+            return spelling.strip().lstrip("-").replace("_", "-")
+        return meaning.spec.name
+
+    def _key(self, spelling: str, where: Where) -> str:
+        """The key of an item or baseline flag that another part names."""
+        return spelling if spelling.startswith("env:") else self._name(spelling, where)
+
+    def _pinned(self, flags: set[str], keys: set[str]) -> tuple[str, ...]:
+        pinned = []
+        for index, spelling in enumerate(self.file.pin):
+            where: Where = ("pin", index)
+            name = self._key(spelling, where)
+            if name in keys:
+                self._wrong(where, f"{name} is pinned but also wanted")
+            if name not in flags:
+                self._wrong(where, f"{name} is not in the baseline" + _suggest(name, flags))
+            pinned.append(name)
+        return tuple(pinned)
+
+    def _requires(self, keys: set[str], flags: set[str]) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        for index, part in enumerate(self.file.requires):
+            where: Where = ("requires", index)
+            item = self._key(part.flag, (*where, "flag"))
+            needs = self._key(part.needs, (*where, "needs"))
+            if item not in keys:
+                self._wrong((*where, "flag"), f"{item} is not wanted" + _suggest(item, keys))
+            if needs not in keys | flags:
+                said = f"{needs} is neither wanted nor in the baseline"
+                self._wrong((*where, "needs"), said + _suggest(needs, keys | flags))
+            pairs.append((item, needs))
+        return tuple(pairs)
+
+    def _not_both(self, keys: set[str]) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        for index, pair in enumerate(self.file.not_both):
+            first, second = (self._key(name, ("not_both", index)) for name in pair)
+            for name in (first, second):
+                if name not in keys:
+                    said = f"{name} is not wanted"
+                    self._wrong(("not_both", index), said + _suggest(name, keys))
+            if first == second:
+                self._wrong(("not_both", index), f"{first} is named twice")
+            pairs.append((first, second))
+        return tuple(pairs)
+
+    def _patience(self) -> Patience:
+        seconds: dict[str, float] = {}
+        known = ("silent", "total", *PHASES)
+        for name, given in self.file.launch.patience.items():
+            where: Where = ("launch", "patience", name)
+            if name not in known:
+                self._wrong(where, "no phase of a startup" + _suggest(name, known))
+            try:
+                seconds[name] = parse_duration(given)
+            except ValueError as error:
+                self._wrong(where, str(error))
+        silent_s = seconds.pop("silent", Patience().silent_s)
+        total_s = seconds.pop("total", Patience().total_s)
+        return Patience(silent_s=silent_s, total_s=total_s, phases=seconds)
+
+    def _repairs(self) -> tuple[Repair, ...]:
+        repairs = []
+        for index, part in enumerate(self.file.repairs):
+            where: Where = ("repairs", index)
+            given = True if part.value is None else part.value
+            name, value = self._flag(part.flag, given, (*where, "flag"))
+            if value is None:
+                self._wrong((*where, "value"), f"{name}: leaving a switch out repairs nothing")
+            repairs.append(Repair(SetFlag(name, value), part.cost))
+        return tuple(repairs)
+
+    def _ranges(self) -> tuple[Range, ...]:
+        ranges = []
+        for index, part in enumerate(self.file.ranges):
+            name = self._name(part.flag, ("ranges", index, "flag"))
+            ranges.append(Range(name, part.from_, part.to, part.step))
+        return tuple(ranges)
+
+    def _wrong(self, where: Where, what: str) -> NoReturn:
+        raise mistake(self.path, where, what)
+
+
+def _below(folder: Path, path: str) -> Path:
+    return Path(os.path.normpath(folder / Path(path).expanduser()))
+
+
+def _suggest(word: str, known: set[str] | tuple[str, ...]) -> str:
+    close = get_close_matches(word, sorted(known), n=1, cutoff=0.5)
+    return f", did you mean {close[0]}?" if close else ""

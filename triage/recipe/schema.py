@@ -1,0 +1,129 @@
+"""The keys of a recipe file, as pydantic models.
+
+In:  nothing. Out: RecipeFile, for triage.yamlfile.load_yaml.
+Not: what the flags mean and whether the parts go together (reading.py).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Duration = str | int | float
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class LaunchPart(_Strict):
+    """How the server is started; triage adds the flags behind `command`."""
+
+    target: Literal["process", "systemd", "container", "slurm"] = "process"
+    command: Annotated[tuple[Text, ...], Field(min_length=1)] = (
+        "python",
+        "-m",
+        "sglang.launch_server",
+    )
+    env: dict[Text, str | int | float] = Field(default_factory=dict)
+    cwd: Text = "."
+    patience: dict[str, Duration] = Field(default_factory=dict)
+
+
+class BaselinePart(_Strict):
+    """The configuration that is known to start."""
+
+    flags: dict[Text, JsonValue]
+    env: dict[Text, str | int | float] = Field(default_factory=dict)
+
+
+class WantedPart(_Strict):
+    """One change that the user wants on top: a flag or a variable of the environment."""
+
+    flag: Text | None = None
+    env: Text | None = None
+    value: JsonValue = None
+    weight: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 1.0
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if (self.flag is None) == (self.env is None):
+            raise ValueError("needs either flag or env")
+        if self.env is not None and not isinstance(self.value, str | int | float):
+            raise ValueError("a variable needs a value, as text in quotes")
+        if self.env is not None and isinstance(self.value, bool):
+            raise ValueError('a variable\'s value is text: write "true" or "false" in quotes')
+        return self
+
+
+class RepairPart(_Strict):
+    """A change that may be added if it is needed, with its price."""
+
+    flag: Text
+    value: JsonValue = None
+    cost: Text
+
+
+class RangePart(_Strict):
+    """A value that may be lowered."""
+
+    flag: Text
+    from_: float = Field(alias="from")
+    to: float
+    step: Annotated[float, Field(gt=0)]
+
+
+class RequiresPart(_Strict):
+    """An item makes sense only together with another item or a baseline flag."""
+
+    flag: Text
+    needs: Text
+
+
+class BudgetPart(_Strict):
+    """What the search may spend."""
+
+    trials: Annotated[int, Field(ge=1, le=10_000)] = 24
+    hours: Annotated[float, Field(gt=0, le=10_000)] = 2.0
+
+
+class NoisePart(_Strict):
+    """How often a launch of a failing configuration starts, and of a working one fails."""
+
+    miss: Share = 0.0
+    transient: Share = 0.0
+
+
+class ConfirmPart(_Strict):
+    """What a confirmation asks of the server."""
+
+    requests: Annotated[int, Field(ge=2, le=100_000)] = 2
+    concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = (1,)
+
+
+class RecipeFile(_Strict):
+    """A recipe as it is written."""
+
+    schema_: Literal["triage.recipe/1"] = Field(alias="schema")
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", max_length=100)]
+    engine: Literal["sglang", "replay"] = "sglang"
+    engine_version: Text = "0.5.23"
+    launch: LaunchPart = LaunchPart()
+    baseline: BaselinePart
+    wanted: Annotated[tuple[WantedPart, ...], Field(max_length=64)] = ()
+    repairs: tuple[RepairPart, ...] = ()
+    ranges: tuple[RangePart, ...] = ()
+    pin: tuple[Text, ...] = ()
+    requires: tuple[RequiresPart, ...] = ()
+    not_both: tuple[tuple[Text, Text], ...] = ()
+    goal: Literal["best", "first", "all"] = "best"
+    noise: NoisePart = NoisePart()
+    budget: BudgetPart = BudgetPart()
+    confirm: ConfirmPart = ConfirmPart()
+    assumptions: tuple[Text, ...] = ()
+    reported: tuple[Text, ...] = ()
+    landscape: Text | None = None
+    speed: Annotated[float, Field(gt=0, le=1e6)] = 1.0

@@ -1,0 +1,134 @@
+"""A Recipe as a file that `load_recipe` reads back to the same value.
+
+In:  Recipe. Out: YAML text.
+Not: a general YAML writer: only text that cannot be taken for anything else goes unquoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from triage.core.config import SetEnv, SetFlag, Value
+from triage.core.trials import Item, Problem
+from triage.recipe import Recipe
+
+# Words that no YAML reader takes for a number, a truth value, a date or syntax.
+_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*\Z")
+_TAKEN = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
+_WHOLE = re.compile(r"(0|-?[1-9][0-9]{0,15})\Z")
+
+
+def write_recipe(recipe: Recipe) -> str:
+    """See triage.recipe.dump_recipe."""
+    problem = recipe.problem
+    lines = [
+        "schema: triage.recipe/1",
+        *(f"# {' '.join(note.split())}" for note in recipe.notes),
+        f"name: {_text(recipe.name)}",
+        f"engine: {recipe.engine}",
+        f"engine_version: {_quoted(recipe.engine_version)}",
+        *_launch(recipe),
+        "baseline:",
+        f"  flags: {_flow(problem.baseline.flag_values())}",
+        f"  env: {_flow(problem.baseline.env_values(), words=True)}",
+        *_section("wanted", map(_wanted, problem.items)),
+        *_section(
+            "repairs",
+            (
+                f"{{flag: {_text(r.change.name)}, value: {_value(r.change.value)},"
+                f" cost: {_quoted(r.cost)}}}"
+                for r in recipe.repairs
+            ),
+        ),
+        *_section(
+            "ranges",
+            (
+                f"{{flag: {_text(r.flag)}, from: {r.start!r}, to: {r.end!r}, step: {r.step!r}}}"
+                for r in recipe.ranges
+            ),
+        ),
+        *_rules(problem),
+        f"noise: {{miss: {recipe.noise.miss!r}, transient: {recipe.noise.transient!r}}}",
+        f"budget: {{trials: {problem.budget_trials}, hours: {problem.budget_s / 3600!r}}}",
+        f"confirm: {{requests: {recipe.confirm.requests},"
+        f" concurrency: {list(recipe.confirm.concurrency)}}}",
+        *_section("assumptions", map(_quoted, recipe.assumptions)),
+        *_section("reported", map(_quoted, recipe.reported)),
+    ]
+    if recipe.landscape:
+        lines.append(f"landscape: {_quoted(str(recipe.landscape))}")
+    lines.append(f"speed: {recipe.speed!r}")
+    return "\n".join(lines) + "\n"
+
+
+def _launch(recipe: Recipe) -> list[str]:
+    patience = recipe.patience
+    seconds = {"silent": patience.silent_s, "total": patience.total_s, **patience.phases}
+    waits = ", ".join(f"{name}: {value!r}" for name, value in seconds.items())
+    return [
+        "launch:",
+        f"  target: {recipe.target}",
+        f"  command: [{', '.join(map(_text, recipe.command))}]",
+        f"  env: {_flow(dict(recipe.env), words=True)}",
+        f"  cwd: {_text(str(recipe.cwd))}",
+        f"  patience: {{{waits}}}  # seconds",
+    ]
+
+
+def _rules(problem: Problem) -> list[str]:
+    return [
+        f"pin: [{', '.join(map(_text, problem.pinned))}]",
+        *_section(
+            "requires", (f"{{flag: {_text(a)}, needs: {_text(b)}}}" for a, b in problem.requires)
+        ),
+        *_section("not_both", (f"[{_text(a)}, {_text(b)}]" for a, b in problem.not_both)),
+        f"goal: {problem.goal}",
+    ]
+
+
+def _wanted(item: Item) -> str:
+    match item.change:
+        case SetFlag(name, value):
+            return f"{{flag: {_text(name)}, value: {_value(value)}, weight: {item.weight!r}}}"
+        case SetEnv(name, text):
+            return f"{{env: {_text(name)}, value: {_quoted(text)}, weight: {item.weight!r}}}"
+
+
+def _section(name: str, entries: Iterable[str]) -> list[str]:
+    lines = [f"  - {entry}" for entry in entries]
+    return [f"{name}:", *lines] if lines else []
+
+
+def _flow(values: Mapping[str, Value], *, words: bool = False) -> str:
+    shown = (
+        f"{_text(name)}: {_quoted(str(value)) if words else _value(value)}"
+        for name, value in values.items()
+    )
+    return f"{{{', '.join(shown)}}}"
+
+
+def _value(value: Value) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value if _WHOLE.match(value) else _text(value)
+        case parts:
+            return f"[{', '.join(_value(part) for part in parts)}]"
+
+
+def _text(text: str) -> str:
+    if _PLAIN.match(text) and text.lower() not in _TAKEN:
+        return text
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\' or not char.isprintable():
+        return f"\\U{ord(char):08X}"
+    return char
