@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from triage.core.config import Config, SetFlag
 from triage.core.journal import read_journal
-from triage.core.reduce import failing_sets, join, probes
+from triage.core.reduce import failing_sets, probes
 from triage.core.subsets import distinct, heaviest, less, with_needs
 from triage.core.trials import Entry, FailingSet, Item, Problem, Seen
+from triage.core.wording import join
 
 
 def keys(*names: str) -> frozenset[str]:

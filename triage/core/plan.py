@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from triage.core.journal import Known, read_journal, signature
-from triage.core.reduce import join, probes, shown_sets
+from triage.core.reduce import probes, shown_sets
 from triage.core.subsets import Keys, distinct, heaviest, one_smaller, rank, with_needs
 from triage.core.trials import Done, Entry, Problem, Seen, Trial
+from triage.core.wording import join
 
 NOTHING: Keys = frozenset()
 

@@ -15,6 +15,7 @@ from triage.core.journal import Known, read_journal, signature
 from triage.core.phases import order
 from triage.core.subsets import Keys, one_smaller, rank, with_needs
 from triage.core.trials import Entry, FailingSet, Problem, Seen
+from triage.core.wording import join
 
 PAIR = 2
 
@@ -136,11 +137,3 @@ def _failing_set(known: Known, keys: Keys) -> FailingSet:
         minimal=all(n in known.resolved for n in neighbours),
         assumed=any(e.provenance == "assumed" for e in rests_on),
     )
-
-
-def join(keys: Keys, problem: Problem) -> str:
-    """The items as people list them, in the order of the problem: "a, b and c"."""
-    names = [item.key for item in problem.items if item.key in keys]
-    if not names:
-        return "the baseline"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
