@@ -1,0 +1,81 @@
+"""A runbook as Markdown (GitHub's dialect), whatever the text in it holds.
+
+In:  a Runbook; its text is not trusted, for lines of logs are in it.
+Out: one string, ended by a newline; the same input gives the same bytes.
+Not: what the document says (core.runbook) or writing it to a file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from triage.core.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
+
+# Characters that may open markup anywhere in a line. An underscore inside a word
+# does not, and names are full of them.
+_MARKUP = re.compile(r"([\\`*\[\]<>|~&$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+# What opens a block at the start of a line: heading, list, rule, setext underline, quote, number.
+_LINE_START = re.compile(r"^([#+=-]|\d+(?=[.)]))")
+# A terminal would obey these, and a reader cannot see them; tab and newline stay.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+FENCE = 3  # backticks that a code block begins with, at least
+
+
+def markdown(runbook: Runbook) -> str:
+    """The document as Markdown."""
+    parts = [f"# {inline(runbook.title)}"]
+    for section in runbook.sections:
+        parts.append(f"## {inline(section.title)}")
+        parts += [_block(block) for block in section.blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return inline(text)
+        case Bullets(items):
+            return "\n".join(f"- {inline(item)}" for item in items)
+        case Table(head, rows):
+            return _table(head, rows)
+        case Code(text, language):
+            return _code(text, language)
+        case Ref(file, line, say):
+            place = f"{file}, line {line}" if line else file
+            return inline(f"See {place}{f': {say}' if say else ''}.")
+    assert_never(block)
+
+
+def inline(text: str) -> str:
+    """Text on one line that Markdown shows as it is: every mark escaped, controls made visible."""
+    line = " ".join(visible(text).split())
+    return _LINE_START.sub(_escape_start, _MARKUP.sub(r"\\\1", line))
+
+
+def visible(text: str) -> str:
+    """The text with control and direction characters replaced by the replacement character."""
+    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _escape_start(match: re.Match[str]) -> str:
+    mark = match[1]
+    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
+
+
+def _table(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
+    lines = [_row(head), "|" + " --- |" * len(head), *map(_row, rows)]
+    return "\n".join(lines)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(inline(cell) for cell in cells) + " |"
+
+
+def _code(text: str, language: str) -> str:
+    """A fenced block; its fence is longer than any run of backticks in the text."""
+    shown = visible(text)
+    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    fence = "`" * max(FENCE, longest + 1)
+    word = re.sub(r"[^A-Za-z0-9+-]", "", language)
+    return f"{fence}{word}\n{shown}\n{fence}"
