@@ -11,6 +11,7 @@ a value that no entry covers, has no answer.
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -246,8 +247,10 @@ def write_landscape(
             for when, ending in table.items()
         ],
     }
-    # JSON is YAML, and needs no second writer.
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    # JSON is YAML but for text outside of ASCII: YAML has no surrogate pairs.
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    text = re.sub(r"[^\n -~]", lambda char: f"\\U{ord(char[0]):08X}", text)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def as_value(setting: Setting) -> Value:
