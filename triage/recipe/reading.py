@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from triage.core.config import Config, SetEnv, SetFlag, Value
-from triage.core.flags import Ambiguous, FlagTable, Unknown
+from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.trials import Item, Problem
@@ -109,9 +109,7 @@ class _Reading:
         if part.flag is None:
             name = str(part.env)
             return Item(key=f"env:{name}", change=SetEnv(name, str(part.value)), weight=part.weight)
-        # A flag without a value is a switch that is wanted on.
-        given = True if part.value is None else part.value
-        name, value = self._flag(part.flag, given, (*where, "flag"))
+        name, value = self._flag(part.flag, self._on(part.flag, part.value, where), where)
         if value is None:
             self._wrong(
                 (*where, "value"), f"{name}: leaving a switch out is no change that can be wanted"
@@ -125,6 +123,15 @@ class _Reading:
                 return baseline.get(name) == value
             case SetEnv(name, text):
                 return baseline.env_values().get(name) == text
+
+    def _on(self, spelling: str, given: object, where: Where) -> object:
+        """The value as written; without one the flag is a switch that is wanted on."""
+        if given is not None:
+            return given
+        meaning = self.table.lookup(spelling)
+        if isinstance(meaning, Known) and meaning.spec.style in ("value", "list"):
+            self._wrong(where, f"{meaning.spec.name} needs a value")
+        return True
 
     def _flag(self, spelling: str, given: object, where: Where) -> tuple[str, Value | None]:
         """Canonical name and value; None: the flag stays off the command line."""
@@ -212,8 +219,7 @@ class _Reading:
         repairs = []
         for index, part in enumerate(self.file.repairs):
             where: Where = ("repairs", index)
-            given = True if part.value is None else part.value
-            name, value = self._flag(part.flag, given, (*where, "flag"))
+            name, value = self._flag(part.flag, self._on(part.flag, part.value, where), where)
             if value is None:
                 self._wrong((*where, "value"), f"{name}: leaving a switch out repairs nothing")
             repairs.append(Repair(SetFlag(name, value), part.cost))

@@ -1,0 +1,406 @@
+"""Recipes: read, refused with file and line, derived from two commands, written back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triage.core.config import Config, ServerCommand, SetEnv, SetFlag, Value
+from triage.core.flags import FlagSpec, FlagTable
+from triage.core.launch import Patience
+from triage.core.trials import Item, Problem
+from triage.errors import UsageError
+from triage.recipe import (
+    Confirm,
+    Noise,
+    Range,
+    Recipe,
+    Repair,
+    dump_recipe,
+    load_recipe,
+    recipe_from_commands,
+)
+
+REPO = Path(__file__).parents[1]
+
+
+def spec(name: str, style: str = "value", **rest: object) -> FlagSpec:
+    return FlagSpec(name=name, field=name.replace("-", "_"), style=style, **rest)  # type: ignore[arg-type]
+
+
+TABLE = FlagTable(
+    "0.5.23",
+    [
+        spec("model-path", aliases=("model",)),
+        spec("tp-size", aliases=("tensor-parallel-size", "tp"), type="int"),
+        spec("ep-size", aliases=("expert-parallel-size", "ep"), type="int"),
+        spec("port", type="int"),
+        spec("enable-nccl-nvls", "switch"),
+        spec("enable-flashinfer-allreduce-fusion", "switch"),
+        spec("enable-mixed-chunk", "switch"),
+        spec("speculative-algorithm"),
+        spec("mem-fraction-static", type="float"),
+        spec("cuda-graph-backend-decode"),
+        spec("cuda-graph-bs-decode", "list", nargs="+"),
+    ],
+)
+FULL = """\
+schema: triage.recipe/1
+name: demo
+engine: sglang
+engine_version: "0.5.23"
+launch:
+  command: [python, -m, sglang.launch_server]
+  env: {HF_HUB_OFFLINE: 1}
+  cwd: ../run
+  patience: {silent: 10m, weight-load: 1h30m, total: 5400}
+baseline:
+  flags: {model: /models/m, tensor_parallel_size: 8, --cuda-graph-bs-decode: [1, 2]}
+  env: {NCCL_DEBUG: INFO}
+wanted:
+  - {flag: ep, value: 8, weight: 2}
+  - {flag: enable-nccl-nvl, weight: 0.5}
+  - {env: NCCL_GRAPH_REGISTER, value: "0"}
+  - {flag: ddtree-width, value: 4}
+repairs:
+  - {flag: cuda-graph-backend-decode, value: disabled, cost: slow}
+ranges:
+  - {flag: mem-fraction-static, from: 0.88, to: 0.70, step: 0.02}
+pin: [tp]
+requires: [{flag: ep-size, needs: tp-size}]
+not_both: [[ep, "env:NCCL_GRAPH_REGISTER"]]
+goal: first
+noise: {miss: 0.05, transient: 0.1}
+budget: {trials: 12, hours: 0.5}
+confirm: {requests: 8, concurrency: [1, 64]}
+assumptions: [a]
+reported: [r]
+landscape: land.yaml
+speed: 50
+"""
+SMALL = """\
+schema: triage.recipe/1
+name: demo
+baseline:
+  flags: {model-path: /models/m, tp-size: 8}
+wanted:
+  - {flag: ep-size, value: 8}
+  - {flag: enable-nccl-nvls}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):  # type: ignore[no-untyped-def]  # a callable with one text
+    def write_one(text: str) -> Path:
+        path = tmp_path / "r.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_one
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_recipe(path, TABLE)
+    return caught.value.message.removeprefix(str(path))
+
+
+def test_a_full_recipe_is_read_into_values(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    recipe = load_recipe(write(FULL), TABLE)
+    assert recipe == Recipe(
+        name="demo",
+        problem=Problem(
+            name="demo",
+            baseline=Config.of(
+                {"model-path": "/models/m", "tp-size": "8", "cuda-graph-bs-decode": ("1", "2")},
+                {"NCCL_DEBUG": "INFO"},
+            ),
+            items=(
+                Item(key="ep-size", change=SetFlag("ep-size", "8"), weight=2),
+                Item(key="enable-nccl-nvls", change=SetFlag("enable-nccl-nvls", True), weight=0.5),
+                Item(key="env:NCCL_GRAPH_REGISTER", change=SetEnv("NCCL_GRAPH_REGISTER", "0")),
+                Item(key="ddtree-width", change=SetFlag("ddtree-width", "4")),
+            ),
+            pinned=("tp-size",),
+            requires=(("ep-size", "tp-size"),),
+            not_both=(("ep-size", "env:NCCL_GRAPH_REGISTER"),),
+            goal="first",
+            budget_trials=12,
+            budget_s=1800,
+        ),
+        env=(("HF_HUB_OFFLINE", "1"),),
+        cwd=tmp_path.parent / "run",
+        patience=Patience(silent_s=600, total_s=5400, phases={"weight-load": 5400}),
+        repairs=(Repair(SetFlag("cuda-graph-backend-decode", "disabled"), "slow"),),
+        ranges=(Range("mem-fraction-static", 0.88, 0.70, 0.02),),
+        noise=Noise(0.05, 0.1),
+        confirm=Confirm(8, (1, 64)),
+        assumptions=("a",),
+        reported=("r",),
+        landscape=tmp_path / "land.yaml",
+        speed=50,
+        notes=("ddtree-width is no flag of sglang 0.5.23; kept as a fork's own",),
+    )
+
+
+def test_a_small_recipe_has_defaults(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    recipe = load_recipe(write(SMALL), TABLE)
+    assert recipe.command == ("python", "-m", "sglang.launch_server")
+    assert recipe.patience == Patience()
+    assert recipe.cwd == tmp_path
+    assert recipe.problem.goal == "best"
+    assert [item.weight for item in recipe.problem.items] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "value: 8}",
+            "value: 8, wieght: 2}",
+            ":6: wanted[0].wieght: unknown key, did you mean weight?",
+        ),
+        (
+            "name: demo",
+            "name: demo\nbasline: {}",
+            ":3: basline: unknown key, did you mean baseline?",
+        ),
+        (
+            "value: 8}",
+            "value: 8, weight: 0}",
+            ":6: wanted[0].weight: should be greater than 0, not 0",
+        ),
+        ("value: 8}", "value: 8, weight: -1}", ":6: wanted[0].weight: should be greater than 0"),
+        (
+            "flag: ep-size, value: 8",
+            "flag: tensor_parallel_size, value: 8",
+            ":6: wanted[0]: tp-size has this value in the baseline already",
+        ),
+        (
+            "enable-nccl-nvls",
+            "speculative-algorithm",
+            ":7: wanted[1]: speculative-algorithm needs a",
+        ),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{flag: ep, value: 4}",
+            ":7: wanted[1]: ep-size is wanted twice",
+        ),
+        ("enable-nccl-nvls", "enable-", ":7: wanted[1]: enable- could mean --enable-"),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{flag: enable-nccl-nvls, value: 3}",
+            ":7: wanted[1]: enable-nccl-nvls: a switch takes true or false, not 3",
+        ),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{flag: enable-nccl-nvls, value: false}",
+            ":7: wanted[1].value: enable-nccl-nvls: leaving a switch out is no change",
+        ),
+        ("{flag: enable-nccl-nvls}", "{weight: 1}", ":7: wanted[1]: needs either flag or env"),
+        ("{flag: enable-nccl-nvls}", "{env: A}", ":7: wanted[1]: a variable needs a value"),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{env: A, value: true}",
+            ":7: wanted[1]: a variable's value is text",
+        ),
+        ("tp-size: 8", "tp-size: 8, tp: 4", ":4: baseline.flags.tp: the same flag as tp-size"),
+        ("schema: triage.recipe/1", "schema: triage.recipe/2", ":1: schema: "),
+    ],
+)
+def test_a_mistake_is_named_with_file_line_and_key(write, old: str, new: str, said: str) -> None:  # type: ignore[no-untyped-def]
+    assert old in SMALL
+    assert refusal(write(SMALL.replace(old, new))).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("pin: [ep]", ":8: pin[0]: ep-size is pinned but also wanted"),
+        ("pin: [tp-sise]", ":8: pin[0]: tp-sise is not in the baseline, did you mean tp-size?"),
+        (
+            "requires: [{flag: tp, needs: ep}]",
+            ":8: requires[0].flag: tp-size is not wanted, did you mean ep-size?",
+        ),
+        (
+            "requires:\n  - {flag: ep, needs: speculative-algorithm}",
+            ":9: requires[0].needs: speculative-algorithm is neither wanted nor in the baseline",
+        ),
+        ("not_both: [[ep, tp]]", ":8: not_both[0]: tp-size is not wanted, did you mean ep-size?"),
+        ("not_both: [[ep, ep-size]]", ":8: not_both[0]: ep-size is named twice"),
+        (
+            "launch:\n  patience: {wieght-load: 3m}",
+            ":9: launch.patience.wieght-load: no phase of a startup, did you mean weight-load?",
+        ),
+        (
+            "launch:\n  patience: {silent: soon}",
+            ":9: launch.patience.silent: 'soon' is not a duration like 90s, 10m or 1h30m",
+        ),
+        ("goal: fastest", ':8: goal: "fastest" is not allowed'),
+        ("budget: {trials: 0}", ":8: budget.trials: should be greater than or equal to 1, not 0"),
+        ("speed: -3", ":8: speed: should be greater than 0, not -3"),
+    ],
+)
+def test_parts_that_do_not_fit_are_named_with_their_line(write, more: str, said: str) -> None:  # type: ignore[no-untyped-def]
+    assert refusal(write(f"{SMALL}{more}\n")).startswith(said)
+
+
+def test_patience_shrinks_with_the_speed_but_not_to_nothing() -> None:
+    patience = Patience(silent_s=600, total_s=5400, phases={"weight-load": 1800})
+    recipe = Recipe(
+        name="r", problem=Problem(name="r", baseline=Config(), items=()), patience=patience
+    )
+    assert recipe.patience_at(1) == patience
+    assert recipe.patience_at(100) == Patience(silent_s=6, total_s=54, phases={"weight-load": 18})
+    assert recipe.patience_at(1e6).silent_s == 3
+
+
+def test_a_flag_of_a_fork_is_kept_with_a_note(write) -> None:  # type: ignore[no-untyped-def]
+    text = SMALL.replace("enable-nccl-nvls", "enable-nccl-nvsl")
+    recipe = load_recipe(write(text), TABLE)
+    assert recipe.problem.items[1].change == SetFlag("enable-nccl-nvsl", True)
+    assert recipe.notes == (
+        "enable-nccl-nvsl is no flag of sglang 0.5.23, did you mean --enable-nccl-nvls?;"
+        " kept as a fork's own",
+    )
+
+
+def command(
+    flags: dict[str, Value], env: dict[str, str] | None = None, **rest: object
+) -> ServerCommand:
+    program = ("python", "-m", "sglang.launch_server")
+    return ServerCommand("argv", program, Config.of(flags, env), **rest)  # type: ignore[arg-type]
+
+
+def test_two_commands_give_the_difference_as_items() -> None:
+    good = command({"model-path": "m", "tp-size": "8", "port": "1"}, {"A": "1"}, cwd="/srv")
+    bad = command(
+        {"model-path": "m", "tp-size": "4", "ep-size": "8", "port": "2"}, {"A": "2"}, cwd="/srv"
+    )
+    recipe = recipe_from_commands(good, bad, "two")
+    assert recipe.problem.baseline == good.config
+    assert {item.key: item.change for item in recipe.problem.items} == {
+        "ep-size": SetFlag("ep-size", "8"),
+        "tp-size": SetFlag("tp-size", "4"),
+        "env:A": SetEnv("A", "2"),
+    }
+    assert recipe.cwd == Path("/srv")
+    assert recipe.notes == ()
+
+
+def test_what_only_the_good_command_sets_is_kept_and_noted() -> None:
+    good = command({"model-path": "m", "enable-mixed-chunk": True}, {"B": "1"})
+    bad = command({"model-path": "m", "ep-size": "8"})
+    recipe = recipe_from_commands(good, bad, "two")
+    assert recipe.problem.config({"ep-size"}).get("enable-mixed-chunk") is True
+    assert [note.partition(":")[0] for note in recipe.notes] == [
+        "only the good command sets --enable-mixed-chunk",
+        "only the good command sets B",
+    ]
+
+
+def test_equal_commands_leave_nothing_to_bisect() -> None:
+    same = command({"model-path": "m", "port": "1"})
+    with pytest.raises(UsageError, match="set the same flags"):
+        recipe_from_commands(same, command({"model-path": "m", "port": "2"}), "x")
+    with pytest.raises(UsageError, match="only leaves out"):
+        recipe_from_commands(command({"model-path": "m", "ep-size": "2"}), same, "x")
+
+
+def test_another_program_is_noted() -> None:
+    good = command({"model-path": "m"})
+    bad = command({"model-path": "m", "ep-size": "8"}, wrapper=("docker", "run", "image"))
+    recipe = recipe_from_commands(good, bad, "x")
+    assert recipe.command == good.program
+    assert recipe.notes == (
+        "the two commands start the server differently: the good one's way is used",
+    )
+
+
+def test_the_founding_recipe_asks_for_the_founding_case() -> None:
+    from triage.knowledge import load_flag_table
+
+    recipe = load_recipe(REPO / "recipes/kimi-k2.6-b300.yaml", load_flag_table("0.5.23"))
+    assert recipe.problem.baseline.flag_values() == {
+        "model-path": "/models/Kimi-K2.6",
+        "speculative-algorithm": "DDTREE",
+        "tp-size": "8",
+    }
+    assert {item.key: item.weight for item in recipe.problem.items} == {
+        "ep-size": 2,
+        "enable-nccl-nvls": 3,
+        "enable-flashinfer-allreduce-fusion": 1,
+    }
+    assert recipe.problem.pinned == ("tp-size", "speculative-algorithm")
+    assert recipe.notes == ()
+    assert recipe.landscape == REPO / "fixtures/landscapes/kimi-k2.6-b300.yaml"
+    said = " ".join(recipe.assumptions)
+    assert "--enforce-disable-flashinfer-allreduce-fusion" in said
+    assert "--flashinfer-allreduce-fusion-backend" in said
+    reported = [text for text in recipe.reported if "tok/s" in text or "165 s" in text]
+    assert len(reported) == 2
+    assert all("as reported by the founding case" in " ".join(text.split()) for text in reported)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+values = st.one_of(st.just(True), texts, st.lists(texts, min_size=2, max_size=3).map(tuple))
+forks = st.from_regex(r"zz-[a-z]{1,8}", fullmatch=True)
+shares = st.floats(0, 0.9)
+
+
+@st.composite
+def recipes(draw: st.DrawFn) -> Recipe:
+    baseline = Config.of(
+        {"model-path": draw(texts), "tp-size": "8"}, draw(st.dictionaries(texts, texts, max_size=2))
+    )
+    names = draw(st.lists(forks, unique=True, max_size=4))
+    items: list[Item] = [
+        Item(key=name, change=SetFlag(name, draw(values)), weight=draw(st.floats(0.001, 1000)))
+        for name in names
+    ]
+    items.append(Item(key="env:Q", change=SetEnv("Q", draw(texts))))
+    return Recipe(
+        name="r1",
+        problem=Problem(
+            name="r1",
+            baseline=baseline,
+            items=tuple(items),
+            pinned=draw(st.sampled_from([(), ("tp-size",)])),
+            requires=tuple((name, "tp-size") for name in names[:1]),
+            not_both=tuple((name, "env:Q") for name in names[1:2]),
+            goal=draw(st.sampled_from(["best", "first", "all"])),
+            budget_trials=draw(st.integers(1, 99)),
+            budget_s=3600.0 * draw(st.integers(1, 9)),
+        ),
+        engine=draw(st.sampled_from(["sglang", "replay"])),
+        command=tuple(draw(st.lists(texts, min_size=1, max_size=3))),
+        cwd=Path("/srv/a b"),
+        patience=Patience(silent_s=draw(st.floats(0.1, 1e5)), phases={"weight-load": 12.5}),
+        noise=Noise(draw(shares), draw(shares)),
+        confirm=Confirm(draw(st.integers(2, 50)), (1, draw(st.integers(1, 99)))),
+        assumptions=tuple(draw(st.lists(texts, max_size=2))),
+        landscape=draw(st.sampled_from([None, Path("/x/l.yaml")])),
+        speed=draw(st.floats(0.01, 1e6)),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(recipe=recipes())
+def test_a_written_recipe_reads_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, recipe: Recipe
+) -> None:
+    from dataclasses import replace
+
+    path = tmp_path_factory.mktemp("r") / "r.yaml"
+    path.write_text(dump_recipe(recipe), encoding="utf-8")
+    assert replace(load_recipe(path, TABLE), notes=()) == recipe
+
+
+def test_the_full_recipe_survives_writing(write, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    recipe = load_recipe(write(FULL), TABLE)
+    again = tmp_path / "again.yaml"
+    again.write_text(dump_recipe(recipe), encoding="utf-8")
+    assert load_recipe(again, TABLE) == recipe
