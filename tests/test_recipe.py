@@ -248,16 +248,6 @@ def test_parts_that_do_not_fit_are_named_with_their_line(write, more: str, said:
     assert refusal(write(f"{SMALL}{more}\n")).startswith(said)
 
 
-def test_patience_shrinks_with_the_speed_but_not_to_nothing() -> None:
-    patience = Patience(silent_s=600, total_s=5400, phases={"weight-load": 1800})
-    recipe = Recipe(
-        name="r", problem=Problem(name="r", baseline=Config(), items=()), patience=patience
-    )
-    assert recipe.patience_at(1) == patience
-    assert recipe.patience_at(100) == Patience(silent_s=6, total_s=54, phases={"weight-load": 18})
-    assert recipe.patience_at(1e6).silent_s == 3
-
-
 def test_a_flag_of_a_fork_is_kept_with_a_note(write) -> None:  # type: ignore[no-untyped-def]
     text = SMALL.replace("enable-nccl-nvls", "enable-nccl-nvsl")
     recipe = load_recipe(write(text), TABLE)

@@ -29,8 +29,6 @@ __all__ = [
     "recipe_from_commands",
 ]
 
-REPLAY_SILENT_S = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -95,18 +93,6 @@ class Recipe:
     landscape: Path | None = None
     speed: float = 1.0
     notes: tuple[str, ...] = ()
-
-    def patience_at(self, speed: float) -> Patience:
-        """The patience for an engine that runs `speed` times faster than real.
-
-        Never below REPLAY_SILENT_S: starting a process does not get faster.
-        """
-        quick = {name: max(REPLAY_SILENT_S, s / speed) for name, s in self.patience.phases.items()}
-        return Patience(
-            silent_s=max(REPLAY_SILENT_S, self.patience.silent_s / speed),
-            total_s=max(10 * REPLAY_SILENT_S, self.patience.total_s / speed),
-            phases=quick,
-        )
 
 
 def load_recipe(path: Path, table: FlagTable) -> Recipe:
