@@ -79,7 +79,6 @@ class Cast:
         self._fds = [os.pidfd_open(pid) for pid in (*self.pids, self.detokenizer)]
 
     def _be_rank(self, rank: Rank) -> None:
-        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         for index, act in enumerate(self.acts):
             if act.who == rank.number:
                 self._turns.take(rank.number)
@@ -119,6 +118,10 @@ class Cast:
         if text == "server_args={server_args}":
             text = f"server_args={self.args!r}"
         say(f"[{self.clock.stamp(self.at)}{tag}] {text}")
+
+    def _log_now(self, text: str) -> None:
+        self._catch_up()
+        self._log(text)
 
     def _raise(self, act: Act, index: int) -> None:
         if act.who == MAIN:
@@ -192,7 +195,7 @@ class Cast:
         self._log("INFO:     Waiting for application startup.")
         self._log("INFO:     Application startup complete.")
         try:
-            self.front = Front(self.host, self.port, self.args, self._log)
+            self.front = Front(self.host, self.port, self.args, self._log_now)
         except OSError as error:
             self._log(
                 f"ERROR:    [Errno {error.errno}] error while attempting to bind on address"

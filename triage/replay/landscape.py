@@ -26,6 +26,7 @@ from triage.yamlfile import load_yaml
 Scalar = str | bool | int | float
 Setting = Scalar | tuple[Scalar, ...]
 Seconds = Annotated[float, Field(ge=0, le=86_400)]
+Gigabytes = Annotated[float, Field(ge=0, le=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9:][\w:.-]*$")]
 Line = Annotated[str, Field(max_length=20_000)]
 
@@ -130,9 +131,9 @@ class ModelFacts(_Strict):
     """Sizes that the log mentions, per rank; they decide nothing."""
 
     type: Line = "SimulatedForCausalLM"
-    free_gb: Seconds = 80.0
-    weights_gb: Seconds = 20.0
-    kv_gb: Seconds = 40.0
+    free_gb: Gigabytes = 80.0
+    weights_gb: Gigabytes = 20.0
+    kv_gb: Gigabytes = 40.0
     kv_tokens: Annotated[int, Field(ge=0)] = 262_144
     context: Annotated[int, Field(ge=1)] = 32_768
     shards: Annotated[int, Field(ge=1, le=10_000)] = 8

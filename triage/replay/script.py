@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from triage.core.phases import order
 from triage.replay.landscape import RANK_PHASES, FrameAt, Landscape, LandscapeEntry
 from triage.replay.wording import (
     ADVICE,
@@ -81,15 +80,15 @@ def write_script(
         ValueError: the entry names a rank that this launch does not have.
     """
     ends = entry.ends != "starts"
-    hit = [r for r in ranks if not entry.in_main and _is_hit(r, entry.ranks)]
-    if ends and not entry.in_main and not hit:
+    acts = _launcher_acts(entry)
+    if ends and entry.in_main:
+        return (*acts, *_ending(landscape, entry, [Rank(MAIN, "")], acts[-1].at + 0.1))
+    hit = [rank for rank in ranks if _is_hit(rank, entry.ranks)]
+    if ends and not hit:
         raise ValueError(f"the entry's ranks {', '.join(entry.ranks)} are not in this launch")
     seconds = dict(landscape.seconds)
     if ends:
         seconds.setdefault(entry.phase, 1.0)
-    acts = _launcher_acts(entry)
-    if ends and entry.in_main and order(entry.phase) < order("device-init"):
-        return (*acts, *_ending(landscape, entry, [Rank(MAIN, "")], acts[-1].at + 0.1))
     clock = seconds.get("process-spawn", 0.0)
     for phase in RANK_PHASES:
         if phase not in seconds:
@@ -100,7 +99,7 @@ def write_script(
         acts += _phase_acts(landscape, phase, clock, seconds[phase], ranks, cut=last)
         clock += seconds[phase] + 2 * JITTER_S
         if last:
-            return (*acts, *_ending(landscape, entry, hit or [Rank(MAIN, "")], clock))
+            return (*acts, *_ending(landscape, entry, hit, clock))
     if "warmup-request" not in seconds:
         acts += _open(seconds, clock)
     return (*acts, Act(clock, MAIN, Do.SERVE))

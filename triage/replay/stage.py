@@ -97,7 +97,8 @@ def fork(name: str, body: Callable[[], None]) -> int:
         os._exit(1)
     # As in SGLang a terminal's Ctrl-C is the launcher's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     try:
         body()
     finally:
