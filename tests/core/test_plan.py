@@ -340,9 +340,8 @@ def test_every_trial_says_why_in_a_sentence() -> None:
     journal, _ = founding_search()
     assert all(e.why.endswith(".") and len(e.why) > 40 for e in journal)
     assert journal[5].why == (
-        "If ep-size and enable-nccl-nvls alone show cublas-mla-absorb-bmm, the other flags have "
-        "no part in it; if they start, they are not enough for it; another failure says nothing "
-        "about it."
+        "Do ep-size and enable-nccl-nvls show cublas-mla-absorb-bmm by themselves? If they start, "
+        "they are not enough for it; another failure says nothing about it."
     )
 
 

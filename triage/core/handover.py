@@ -39,7 +39,10 @@ def change(found: Investigation) -> Iterable[Block]:
     if found.old_command and found.new_command:
         compared = diff_commands(found.old_command, found.new_command)
         if compared:
-            yield Paragraph("As a diff, from the wanted command to the proposed one:")
+            yield Paragraph(
+                "As a diff, from the wanted command to the proposed one (a long line "
+                "is split at its flags):"
+            )
             yield Code(compared, "diff")
     if found.new_command:
         yield Paragraph("To paste:")
@@ -80,9 +83,9 @@ def proof(found: Investigation) -> Iterable[Block]:
     if shown is None:
         if plan.config is not None:
             yield Paragraph(
-                "It is not confirmed: no launch of it has answered generations yet. "
-                "`triage confirm` does that."
+                "It is not confirmed: no launch of it has answered generations yet. To do that:"
             )
+            yield Code("triage confirm", "sh")
         return
     where = f" ({shown.folder})" if shown.folder else ""
     ready = "never" if shown.ready_s is None else f"after {format_seconds(shown.ready_s)}"

@@ -59,7 +59,8 @@ def _next_step(known: Known) -> tuple[Trial, ...] | Done:
     if known.pending(wanted):
         return (_wanted(problem, wanted),)
     if wanted in known.starting():
-        return Done(reason="wanted-starts", say="Everything that is wanted starts together.")
+        every = "Everything that is wanted" if wanted == problem.keys() else "All that can be had"
+        return Done(reason="wanted-starts", say=f"{every} starts together.")
     searched = _searched(known, wanted)
     return (
         _singles(known, searched)
@@ -80,7 +81,7 @@ def _wanted(problem: Problem, wanted: Keys) -> Trial:
     every = "Everything wanted" if wanted == problem.keys() else "All that can be had"
     return Trial(
         items=wanted,
-        why=f"{every} at once: if it starts there is nothing to search; if it fails, its "
+        why=f"{every} at once: if it starts, there is nothing to search; if it fails, its "
         "failure is the one to explain.",
     )
 
@@ -105,8 +106,8 @@ def _singles(known: Known, searched: str | None) -> tuple[Trial, ...]:
         found[keys] = Trial(
             items=keys,
             searching=searched,
-            why=f"{alone}: if it shows {searched or 'a failure'}, it needs no other flag for that; "
-            "if it starts, it takes company to fail; any new failure is one more to explain.",
+            why=f"Does {alone} show {searched or 'a failure'}? If it starts, it takes company to "
+            "fail; another failure gets a search of its own.",
         )
     return tuple(
         sorted(found.values(), key=lambda t: (-len(t.items & suspects), rank(problem, t.items)))
@@ -133,9 +134,9 @@ def _closest(known: Known, searched: str | None) -> tuple[Trial, ...]:
         Trial(
             items=keys,
             searching=searched,
-            why=f"The heaviest combination without a known failing set ({problem.weight(keys):g} "
-            f"of {problem.weight(problem.keys()):g}): if it starts, it is the one to recommend; "
-            "if it fails, that is one more failure to explain.",
+            why="Does the heaviest combination without a known failing set start "
+            f"({problem.weight(keys):g} of {problem.weight(problem.keys()):g} by weight)? If so, "
+            "it is the one to recommend; if it fails, that failure is explained next.",
         ),
     )
 

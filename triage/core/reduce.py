@@ -80,9 +80,8 @@ def _pairs(known: Known, searched: str, within: Keys) -> tuple[Probe, ...]:
         if not _ruled_out(known, searched, keys):
             found[keys] = Probe(
                 keys=keys,
-                why=f"If {join(keys, problem)} alone show {searched}, the other flags have no "
-                "part in it; if they start, they are not enough for it; another failure "
-                "says nothing about it.",
+                why=f"Do {join(keys, problem)} show {searched} by themselves? If they start, they "
+                "are not enough for it; another failure says nothing about it.",
             )
     return tuple(
         sorted(found.values(), key=lambda p: (-len(p.keys & suspects), rank(problem, p.keys)))
@@ -99,8 +98,8 @@ def _deletions(known: Known, searched: str, within: Keys) -> tuple[Probe, ...]:
             needed = _ruled_out(known, searched, keys)
             probe = Probe(
                 keys=keys,
-                why=f"The smallest set that showed {searched}, less {item}: if it shows again, "
-                f"{item} has no part in it; if it starts, the failure needs {item}.",
+                why=f"Does {searched} show without {item}? If it does, {item} has no part in it; "
+                f"if this starts, the failure needs {item}.",
             )
             found[keys] = ((needed, item in suspects, weight[item]), probe)
     return tuple(probe for _, probe in sorted(found.values(), key=lambda pair: pair[0]))

@@ -18,31 +18,39 @@ from triage.core.trials import Entry, FailingSet, Problem, Seen
 from triage.core.units import format_seconds
 from triage.core.wording import braces, spell
 
+ENDED = {
+    "failed": "failed",
+    "hung": "hung",
+    "healthy": "came up",
+    "interrupted": "was interrupted",
+    "empty": "left an empty log",
+}
 FEW_FRAMES = 6  # of a traceback, innermost ones
 
 
 def build_runbook(found: Investigation) -> Runbook:
     """The whole document; a section that has nothing to say is left out.
 
-    "works" is written only where a confirmation showed it, and the title and the
-    headings of simulated launches say that they are simulated.
+    "works" is written only where a confirmation showed it. If any launch was
+    simulated, the title and every heading say so.
     """
     mark = " (simulated)" if found.simulated else ""
-    sections = (
-        Section(f"What happened{mark}", tuple(_happened(found))),
-        Section(f"Cause{mark}", tuple(_cause(found))),
-        Section(f"Minimal failing sets{mark}", tuple(_sets(found))),
-        Section(f"Trials{mark}", tuple(_trials(found))),
-        Section("The change", tuple(change(found))),
-        Section(f"Proof{mark}", tuple(proof(found))),
-        Section("How to undo it", tuple(undo(found))),
-        Section("What is assumed", tuple(assumed(found))),
-        Section("What is not shown", tuple(not_shown(found))),
-        Section("Next steps", tuple(next_steps(found))),
+    parts: tuple[tuple[str, Iterable[Block]], ...] = (
+        ("What happened", _happened(found)),
+        ("Cause", _cause(found)),
+        ("Minimal failing sets", _sets(found)),
+        ("Trials", _trials(found)),
+        ("The change", change(found)),
+        ("Proof", proof(found)),
+        ("How to undo it", undo(found)),
+        ("What is assumed", assumed(found)),
+        ("What is not shown", not_shown(found)),
+        ("Next steps", next_steps(found)),
     )
+    written = (Section(f"{title}{mark}", tuple(blocks)) for title, blocks in parts)
     return Runbook(
         title=f"Runbook: {found.problem.name}{mark}",
-        sections=tuple(section for section in sections if section.blocks),
+        sections=tuple(section for section in written if section.blocks),
     )
 
 
@@ -62,8 +70,9 @@ def _happened(found: Investigation) -> Iterable[Block]:
         ranks = f", on {_ranks(told)}" if told.ranks else ""
         what = told.title or (f"unknown failure {told.fingerprint}" if told.fingerprint else "")
         yield Paragraph(
-            f"Wanted on top of the baseline: {wanted}. Its launch ended as "
-            f"{told.outcome}{at}{ranks}{': ' + what if what else ''}."
+            f"Wanted on top of the baseline: {wanted}. Its launch "
+            f"{ENDED.get(told.outcome, told.outcome)}{at}{ranks}"
+            f"{': ' + what.rstrip('.') if what else ''}."
         )
     lost = sum(entry.seen is Seen.UNRESOLVED for entry in found.journal)
     yield Paragraph(
@@ -77,7 +86,7 @@ def _cause(found: Investigation) -> Iterable[Block]:
     if told is None:
         return
     if told.cause:
-        yield Paragraph(f"{told.cause} ({told.confidence} confidence): {told.title}.")
+        yield Paragraph(f"{told.cause} ({told.confidence} confidence): {told.title.rstrip('.')}.")
         means = next((c.means for c in found.causes if c.id == told.cause and c.means), "")
         if means:
             yield Paragraph(means)
@@ -119,7 +128,7 @@ def _sets(found: Investigation) -> Iterable[Block]:
         yield Paragraph("No failure was seen, so there is no failing set.")
         return
     yield Paragraph(
-        "Each set shows its failure; with any one item less, that failure does not show. A "
+        "A minimal set shows its failure; with any one item less, that failure does not show. A "
         "failure in an earlier phase hides later ones, so one set may lie inside another."
     )
     yield Table(

@@ -16,7 +16,7 @@ from triage.core.document import Block, Bullets, Code, Paragraph, Ref, Runbook, 
 # does not, and names are full of them.
 _MARKUP = re.compile(r"([\\`*\[\]<>|~&$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # What opens a block at the start of a line: heading, list, rule, setext underline, quote, number.
-_LINE_START = re.compile(r"^([#+=-]|\d+(?=[.)]))")
+_LINE_START = re.compile(r"^([#+=-]|\d+(?=[.)](?:\s|$)))")
 # A terminal would obey these, and a reader cannot see them; tab and newline stay.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 FENCE = 3  # backticks that a code block begins with, at least

@@ -1,0 +1,168 @@
+"""A search as plain text for a terminal of 80 columns: trials, sets, the proposal.
+
+In:  trials, entries, a Recommendation. Out: strings of one or more lines, without colour
+and without a newline at the end. Characters that a terminal would obey are replaced.
+Not: printing (triage.cli) or Markdown (markdown.py).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from triage.core.confirmation import Confirmation
+from triage.core.journal import signature
+from triage.core.recommend import Choice, Recommendation
+from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
+from triage.core.units import format_seconds
+from triage.core.wording import braces, spell, spell_setting
+from triage.render.markdown import visible
+
+WIDTH = 80
+LATER = "  "  # before the second and later lines of one thing
+
+
+def trial_head(trial: Trial, number: int, most: int, problem: Problem) -> str:
+    """Before a launch: its number, what is added to the baseline, and why.
+
+    Args:
+        trial: What the planner asks for.
+        number: Of this launch, from 1.
+        most: The forecast's upper end; left out once the search has passed it.
+        problem: Gives the items their values.
+    """
+    of = f"/{most}" if number <= most else ""
+    head = _wrapped(f"trial {number}{of}  {_what(trial.items, problem)}", LATER * 2)
+    return f"{head}\n{_indented(trial.why, LATER)}"
+
+
+def trial_line(entry: Entry) -> str:
+    """After a launch: the verdict, the failure and its phase, the seconds, on one line.
+
+    The verdict is about the failure that was under search; the first failure, which
+    sets the search, says FAILS. The phase is left out where the line has no room.
+    """
+    start = f"{LATER}{_verdict(entry)}"
+    end = f" ({_origin(entry)}{format_seconds(entry.seconds)})"
+    if entry.seen is Seen.FAILS:
+        start += f" {signature(entry)}"
+        phase = f" in {entry.phase}" if entry.phase != "unknown" else ""
+        if len(start) + len(phase) + len(end) <= WIDTH:
+            start += phase
+    elif entry.seen is Seen.UNRESOLVED and entry.reason:
+        start += f" {_cut(entry.reason, WIDTH - len(start) - len(end) - 1)}"
+    return _wrapped(f"{start}{end}", LATER * 2)
+
+
+def trials_text(problem: Problem, journal: Sequence[Entry]) -> str:
+    """All finished trials, two lines each: what was on top of the baseline, and what it showed."""
+    lines: list[str] = []
+    for entry in journal:
+        what = _what(entry.items, problem)
+        lines += [_wrapped(f"trial {entry.number}  {what}", LATER * 2), trial_line(entry)]
+    return "\n".join(lines)
+
+
+def sets_text(problem: Problem, sets: Sequence[FailingSet]) -> str:
+    """The minimal failing sets: each with its failure, phase and trial, indented."""
+    lines: list[str] = []
+    for s in sets:
+        notes = [s.phase, f"trial {s.entry}"]
+        notes += ["assumed"] if s.assumed else []
+        notes += [] if s.minimal else ["a smaller set was not resolved"]
+        lines.append(_wrapped(f"{LATER}{braces(s.items, problem)}", LATER * 2))
+        lines.append(_indented(f"{s.signature}: {s.title}" if s.title else s.signature, LATER * 2))
+        lines.append(_indented(f"({', '.join(notes)})", LATER * 2))
+    return "\n".join(lines)
+
+
+def recommendation_text(found: Recommendation, problem: Problem) -> str:
+    """The proposal, its failing sets and how far the evidence goes."""
+    mark = "simulated: " if found.simulated else ""
+    parts = [_wrapped(f"{mark}{found.say}", "  ")]
+    for word, choices in (
+        ("keep", found.keep),
+        ("drop", found.drop),
+        ("change", found.change),
+        ("add", found.add),
+    ):
+        parts += [_choice(word, choice) for choice in choices]
+    if found.sets:
+        parts += ["", "minimal failing sets"]
+        parts.append(sets_text(problem, found.sets))
+    if found.claims:
+        parts += ["", "how far this is supported"]
+        parts += [_wrapped(f"  {c.kind.value:9s}  {c.say}", " " * 13) for c in found.claims]
+    if found.alternatives:
+        parts += ["", "also started"]
+        parts += [
+            _wrapped(
+                f"  {braces(one.items, problem)}  weight {one.weight:g}, trial {one.entry}", "    "
+            )
+            for one in found.alternatives
+        ]
+    return "\n".join(parts)
+
+
+def confirmation_text(shown: Confirmation) -> str:
+    """Whether the proposal is confirmed, and by which answers."""
+    mark = "simulated: " if shown.simulated else ""
+    if not shown.confirmed:
+        reason = shown.reason or "the two answers at temperature 0 do not agree"
+        return _wrapped(f"{mark}not confirmed: {reason}", "  ")
+    ready = format_seconds(shown.ready_s or 0.0)
+    head = f"{mark}confirmed: ready after {ready}, the same answer twice to each prompt"
+    said = [f"  {_cut(f'{e.prompt!r} -> {e.answers[0]!r}', WIDTH - 2)}" for e in shown.exchanges]
+    return "\n".join([_wrapped(head, "  "), *map(_line, said)])
+
+
+def _choice(word: str, choice: Choice) -> str:
+    text = f"  {word:6s}  {spell_setting(choice.key, choice.value)}"
+    lines = [_wrapped(text, " " * 12)]
+    if word != "keep":
+        lines.append(_indented(choice.why, " " * 12))
+        if choice.price:
+            lines.append(_indented(f"price: {choice.price}", " " * 12))
+    return "\n".join(lines)
+
+
+def _verdict(entry: Entry) -> str:
+    if entry.seen is Seen.FAILS and entry.searching is None:
+        return "FAILS"
+    return entry.verdict(entry.searching).value
+
+
+def _origin(entry: Entry) -> str:
+    """What a simulated answer rests on, before its seconds."""
+    return f"simulated, {entry.provenance}, " if entry.simulated else ""
+
+
+def _what(keys: Iterable[str], problem: Problem) -> str:
+    """What is on top of the baseline, in the order of the problem."""
+    chosen = set(keys)
+    names = [spell(i.change) for i in problem.items if i.key in chosen]
+    return f"+ {', '.join(names)}" if names else "the baseline"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 2, 0)]}.."
+
+
+def _line(text: str) -> str:
+    return visible(" ".join(text.splitlines())).rstrip()
+
+
+def _wrapped(text: str, later: str) -> str:
+    """Text over as many lines as it needs; the second and later ones begin with `later`."""
+    return textwrap.fill(
+        _line(text),
+        WIDTH,
+        subsequent_indent=later,
+        break_on_hyphens=False,
+        break_long_words=False,
+        drop_whitespace=True,
+    )
+
+
+def _indented(text: str, indent: str) -> str:
+    return _wrapped(f"{indent}{text}", indent)
