@@ -1,0 +1,78 @@
+"""What one launch leaves on disk: the raw log, when each part came, and how it ended.
+
+In:  chunks of output as they arrive. Out: server.log, arrivals.jsonl, exit.json in one folder.
+Not: changing a byte of the log, or reading it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from triage.errors import HostError
+
+LOG, ARRIVALS, EXIT = "server.log", "arrivals.jsonl", "exit.json"
+
+
+class Record:
+    """Writes one launch's files; unbuffered, so that a reader sees what has arrived.
+
+    Raises:
+        HostError: From every method: the folder cannot be written, or the disk is full.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / LOG
+        self._offset = 0
+        self._log: BinaryIO | None = None
+        self._arrivals: BinaryIO | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._log = self.log.open("wb", buffering=0)
+            self._arrivals = (self.folder / ARRIVALS).open("wb", buffering=0)
+        except OSError as error:
+            self.__exit__()
+            raise cannot_write(self.folder, error) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._log, self._arrivals):
+            if file is not None:
+                file.close()
+
+    def take(self, chunk: bytes, seconds: float) -> None:
+        """Append a chunk that arrived `seconds` after the start."""
+        try:
+            _write(self._log, chunk)
+            _write(self._arrivals, f"[{self._offset}, {seconds:.3f}]\n".encode())
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+        self._offset += len(chunk)
+
+    def finish(self, facts: dict[str, object]) -> None:
+        """Write how the launch ended."""
+        text = json.dumps({"schema": "triage.exit/1"} | facts, indent=2) + "\n"
+        try:
+            (self.folder / EXIT).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(self.folder, error) from error
+
+
+def _write(file: BinaryIO | None, data: bytes) -> None:
+    """All of `data`: a nearly full disk takes a part, and only then says that it is full."""
+    assert file is not None  # noqa: S101  used inside the `with` block only
+    while data:
+        data = data[file.write(data) :]
+
+
+def cannot_write(folder: Path, error: OSError) -> HostError:
+    """The sentence for a folder that takes no more."""
+    hint = f"df -h {folder}" if error.errno == errno.ENOSPC else f"ls -ld {folder}"
+    why = os.strerror(error.errno) if error.errno else str(error)
+    return HostError(f"The launch's files cannot be written to {folder}: {why}.", hint=hint)
