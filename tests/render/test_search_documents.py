@@ -10,6 +10,7 @@ from triage.core.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen
 from triage.render.search_documents import (
     confirmation_document,
+    confirmation_of,
     recommendation_document,
     trial_document,
 )
@@ -43,12 +44,12 @@ JOURNAL = (
 
 
 def test_a_trial_is_one_document() -> None:
-    document = trial_document(JOURNAL[1], PROBLEM)
+    document = trial_document(JOURNAL[1])
     assert next(iter(document)) == "schema"
     assert document == {
         "schema": "triage.trial/1",
         "number": 2,
-        "items": ["z", "env:A"],
+        "items": ["env:A", "z"],
         "config": {"flags": {"z": ["1", "2"]}, "env": {"A": "1"}},
         "why": "",
         "searching": None,
@@ -73,7 +74,7 @@ def test_a_trial_is_one_document() -> None:
 
 
 def test_a_recommendation_keeps_drops_and_cites() -> None:
-    document = recommendation_document(recommend(PROBLEM, JOURNAL), PROBLEM)
+    document = recommendation_document(recommend(PROBLEM, JOURNAL))
     assert next(iter(document)) == "schema"
     assert document["schema"] == "triage.recommendation/1"
     assert document["reason"] == "found"
@@ -115,7 +116,7 @@ def test_a_recommendation_keeps_drops_and_cites() -> None:
 
 
 def test_no_proposal_is_null_not_an_empty_config() -> None:
-    document = recommendation_document(recommend(PROBLEM, ()), PROBLEM)
+    document = recommendation_document(recommend(PROBLEM, ()))
     assert (document["config"], document["proof"], document["keep"]) == (None, None, [])
 
 
@@ -129,9 +130,8 @@ def test_a_confirmation_holds_both_answers() -> None:
         provenance="recorded",
         items=frozenset({"z"}),
     )
-    assert confirmation_document(shown, PROBLEM) == {
+    assert confirmation_document(shown) == {
         "schema": "triage.confirmation/1",
-        "name": "t",
         "confirmed": False,
         "reason": "",
         "items": ["z"],
@@ -144,3 +144,15 @@ def test_a_confirmation_holds_both_answers() -> None:
         "simulated": True,
         "provenance": "recorded",
     }
+
+
+def test_a_confirmation_is_read_back_as_it_was() -> None:
+    shown = Confirmation(
+        config=Config.of({"tp-size": "8", "z": ("1", "2"), "b": True}, {"A": "1"}),
+        ready_s=None,
+        exchanges=(Exchange(prompt="Hi", answers=("yo", "no")),),
+        folder="confirmation",
+        reason="it died",
+        items=frozenset({"z"}),
+    )
+    assert confirmation_of(json.loads(json.dumps(confirmation_document(shown)))) == shown

@@ -1,24 +1,25 @@
 """JSON documents of a search: its trials, its recommendation, its confirmation.
 
 In:  entries, a Recommendation, a Confirmation. Out: dicts of plain JSON values, whose
-first key is `schema`; the same input gives the same bytes.
+first key is `schema`; the same input gives the same bytes. A confirmation is read back, too.
 Not: the diagnosis (documents.py) or writing files (triage.store).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from triage.core.config import Config, Value
-from triage.core.confirmation import Confirmation
+from triage.core.confirmation import Confirmation, Exchange
 from triage.core.recommend import Choice, Recommendation
-from triage.core.trials import Entry, FailingSet, Problem
+from triage.core.trials import Entry, FailingSet
 from triage.core.wording import ENV
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
-def trial_document(entry: Entry, problem: Problem) -> dict[str, Json]:
+def trial_document(entry: Entry) -> dict[str, Json]:
     """`triage.trial/1`: what was launched, why, and what it showed.
 
     `verdict` is about the failure in `searching`; seconds are wall time.
@@ -26,7 +27,7 @@ def trial_document(entry: Entry, problem: Problem) -> dict[str, Json]:
     return {
         "schema": "triage.trial/1",
         "number": entry.number,
-        "items": _keys(entry.items, problem),
+        "items": _keys(entry.items),
         "config": config_document(entry.config),
         "why": entry.why,
         "searching": entry.searching,
@@ -49,14 +50,13 @@ def trial_document(entry: Entry, problem: Problem) -> dict[str, Json]:
     }
 
 
-def recommendation_document(found: Recommendation, problem: Problem) -> dict[str, Json]:
+def recommendation_document(found: Recommendation) -> dict[str, Json]:
     """`triage.recommendation/1`: keep, drop, change and add, the claims, the sets, the proof.
 
     `proof` is the number of the trial that started, null without a proposal.
     """
     return {
         "schema": "triage.recommendation/1",
-        "name": problem.name,
         "reason": found.reason,
         "say": found.say,
         "simulated": found.simulated,
@@ -66,27 +66,26 @@ def recommendation_document(found: Recommendation, problem: Problem) -> dict[str
         "add": [_choice(choice) for choice in found.add],
         "weight": {"kept": found.weight_kept, "wanted": found.weight_wanted},
         "claim": [{"kind": claim.kind.value, "say": claim.say} for claim in found.claims],
-        "sets": [_set(one, problem) for one in found.sets],
+        "sets": [_set(one) for one in found.sets],
         "proof": found.proof,
         "alternatives": [
-            {"items": _keys(one.items, problem), "weight": one.weight, "trial": one.entry}
+            {"items": _keys(one.items), "weight": one.weight, "trial": one.entry}
             for one in found.alternatives
         ],
         "config": None if found.config is None else config_document(found.config),
     }
 
 
-def confirmation_document(shown: Confirmation, problem: Problem) -> dict[str, Json]:
+def confirmation_document(shown: Confirmation) -> dict[str, Json]:
     """`triage.confirmation/1`: the launch of the proposal and the answers that it gave.
 
     `ready_s` is null if it never answered.
     """
     return {
         "schema": "triage.confirmation/1",
-        "name": problem.name,
         "confirmed": shown.confirmed,
         "reason": shown.reason,
-        "items": _keys(shown.items, problem),
+        "items": _keys(shown.items),
         "config": config_document(shown.config),
         "ready_s": shown.ready_s,
         "temperature": 0,
@@ -99,6 +98,31 @@ def confirmation_document(shown: Confirmation, problem: Problem) -> dict[str, Js
         "simulated": shown.simulated,
         "provenance": shown.provenance,
     }
+
+
+def confirmation_of(document: Mapping[str, Any]) -> Confirmation:
+    """The confirmation that a document holds; the inverse of `confirmation_document`.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is not such a document.
+    """
+    flags, env = document["config"]["flags"], document["config"]["env"]
+    ready_s = document["ready_s"]
+    return Confirmation(
+        config=Config.of(
+            {name: tuple(v) if isinstance(v, list) else v for name, v in flags.items()}, env
+        ),
+        ready_s=None if ready_s is None else float(ready_s),
+        exchanges=tuple(
+            Exchange(prompt=e["prompt"], answers=(e["answers"][0], e["answers"][1]))
+            for e in document["exchanges"]
+        ),
+        folder=document["trial"],
+        simulated=bool(document["simulated"]),
+        provenance=document["provenance"],
+        reason=document["reason"],
+        items=frozenset(document["items"]),
+    )
 
 
 def config_document(config: Config) -> dict[str, Json]:
@@ -114,11 +138,9 @@ def _value(value: Value) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _keys(keys: Iterable[str], problem: Problem) -> list[Json]:
-    """Item keys in the order of the problem; those that it does not know come last."""
-    place = {item.key: n for n, item in enumerate(problem.items)}
-    ordered = sorted(keys, key=lambda key: (place.get(key, len(place)), key))
-    return list[Json](ordered)
+def _keys(keys: Iterable[str]) -> list[Json]:
+    """Item keys by name, so that equal sets are equal lists."""
+    return list[Json](sorted(keys))
 
 
 def _choice(choice: Choice) -> dict[str, Json]:
@@ -130,9 +152,9 @@ def _choice(choice: Choice) -> dict[str, Json]:
     return {**name, "value": _value(choice.value), "why": choice.why, "price": choice.price}
 
 
-def _set(one: FailingSet, problem: Problem) -> dict[str, Json]:
+def _set(one: FailingSet) -> dict[str, Json]:
     return {
-        "items": _keys(one.items, problem),
+        "items": _keys(one.items),
         "signature": one.signature,
         "cause": one.cause,
         "title": one.title,
