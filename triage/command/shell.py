@@ -1,0 +1,357 @@
+"""Read the commands of a shell script without running a shell.
+
+In:  the text of a script or of one command line.
+Out: its simple commands: words with their places, the variables in force.
+Not: which of them starts the server (program.py).
+
+What only a shell could know (command substitution, variables set elsewhere,
+arithmetic) stays in the word as it is written, and is noted.
+
+Source: POSIX.1-2017, Shell Command Language, 2.2, 2.3, 2.6, 2.7; bash(1) for
+arrays, `$'...'`, `&>` and `<<<`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from triage.command.source import ASSIGNMENT, EnvSite, Word, line_of
+from triage.errors import UsageError
+
+BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
+COMMENT = re.compile(r"#[^\n]*")
+REDIRECT = re.compile(r"\d*(?:<<<|<<-?|>>|>\||>&|<&|<>|[<>])|&>>?")
+OPERATOR = re.compile(r"&&|\|\||;;|\|&|[;&|()\n]")
+PLAIN = re.compile(r"[^ \t\r\n'\"\\$`;&|<>()]+")
+IN_DOUBLE = re.compile(r'[^"\\$`]+')
+PARAMETER = re.compile(
+    r"\$(?:(?P<name>[A-Za-z_]\w*|[0-9@*#?$!-])|\{(?P<braced>[^{}]*)\})", re.ASCII
+)
+BRACED = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?P<all>\[[@*]\])?(?:(?P<op>:?[-=])(?P<default>.*))?\Z",
+    re.ASCII | re.DOTALL,
+)
+ARRAY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=\(", re.ASCII)
+HEREDOC_END = re.compile(r"['\"\\]")
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b"}
+MAX_WORDS = 200_000
+
+
+@dataclass(slots=True)
+class Simple:
+    """One simple command: its words, and the assignments that stand before them."""
+
+    words: list[Word] = field(default_factory=list)
+    sites: list[EnvSite] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+
+
+class _Fields:
+    """The words that one word of the text becomes; a finished one is (value, unresolved)."""
+
+    def __init__(self) -> None:
+        self.done: list[Word | tuple[str, bool]] = []
+        self._parts: list[str] = []
+        self._seen = self._open = False
+
+    def add(self, text: str, *, is_open: bool = False) -> None:
+        """Text that belongs to the word being read."""
+        self._parts.append(text)
+        self._seen = True
+        self._open |= is_open
+
+    def split(self, value: str) -> None:
+        """An unquoted variable: its blanks part words."""
+        if value[:1].isspace():
+            self.finish()
+        for number, piece in enumerate(value.split()):
+            if number:
+                self.finish()
+            self.add(piece)
+        if value[-1:].isspace():
+            self.finish()
+
+    def spread(self, words: list[Word]) -> None:
+        """The items of an array, each with its own place."""
+        self.finish()
+        self.done += words
+
+    def finish(self) -> None:
+        """The word being read ends here."""
+        if self._seen:
+            self.done.append(("".join(self._parts), self._open))
+        self._parts = []
+        self._seen = self._open = False
+
+
+class ShellReader:
+    """One pass over a script; variables are known from the lines above."""
+
+    def __init__(self, text: str, variables: dict[str, str] | None = None) -> None:
+        self.text = text
+        self.variables: dict[str, str] = dict(variables or {})
+        self.open: set[str] = set()  # variables whose value was not resolved
+        self.arrays: dict[str, list[Word]] = {}
+        self.notes: list[str] = []
+        self._at = 0
+        self._heredocs: list[tuple[str, bool]] = []
+        self._words = 0
+
+    def commands(self) -> Iterator[Simple]:
+        """The simple commands in order; the caller updates `variables` between them."""
+        simple = Simple()
+        while self._at < len(self.text):
+            if self._skipped():
+                continue
+            if match := REDIRECT.match(self.text, self._at):
+                self._redirect(match)
+            elif match := OPERATOR.match(self.text, self._at):
+                self._at = match.end()
+                if simple.words or simple.sites:
+                    yield simple
+                    simple = Simple()
+                if match[0] == "\n":
+                    self._skip_heredocs()
+            else:
+                self._add_word(simple)
+        if simple.words or simple.sites:
+            yield simple
+
+    def _skipped(self) -> bool:
+        match = BLANK.match(self.text, self._at) or COMMENT.match(self.text, self._at)
+        if match:
+            self._at = match.end()
+        return match is not None
+
+    def _redirect(self, match: re.Match[str]) -> None:
+        self._at = match.end()
+        while self._skipped():
+            pass
+        start = self._at
+        self._word()
+        operator = match[0].lstrip("0123456789")
+        if operator in ("<<", "<<-"):
+            mark = HEREDOC_END.sub("", self.text[start : self._at])
+            self._heredocs.append((mark, operator == "<<-"))
+
+    def _skip_heredocs(self) -> None:
+        for mark, tabs in self._heredocs:
+            while self._at < len(self.text):
+                end = self.text.find("\n", self._at)
+                end = len(self.text) if end < 0 else end
+                line = self.text[self._at : end].rstrip("\r")
+                self._at = end + 1
+                if (line.lstrip("\t") if tabs else line) == mark:
+                    break
+        self._heredocs.clear()
+
+    def _add_word(self, simple: Simple) -> None:
+        start = self._at
+        if not simple.words and not simple.sites:
+            simple.start = start
+        self._words += 1
+        if self._words > MAX_WORDS:
+            raise UsageError(f"the command has more than {MAX_WORDS} words")
+        if not simple.words and (array := ARRAY.match(self.text, start)):
+            self._read_array(array)
+            return
+        assignment = ASSIGNMENT.match(self.text, start)
+        declares = bool(simple.words) and simple.words[0].value in ("export", "declare", "env")
+        if assignment and (not simple.words or declares):
+            [word] = self._word(split=False)
+            if not simple.words:
+                name, value = assignment["name"], word.value[assignment.end() - start :]
+                simple.sites.append(EnvSite(name, value, start, start, self._at, open=word.open))
+                self._set(name, value, unresolved=word.open)
+            else:
+                simple.words.append(word)
+        else:
+            simple.words += self._word()
+        simple.end = self._at
+
+    def _set(self, name: str, value: str, *, unresolved: bool) -> None:
+        self.variables[name] = value
+        self.open.discard(name)
+        if unresolved:
+            self.open.add(name)
+
+    def _read_array(self, array: re.Match[str]) -> None:
+        self._at = array.end()
+        items = list(self.arrays.get(array["name"], ())) if array["more"] else []
+        while True:
+            if self._at >= len(self.text):
+                raise self._unfinished(array.start(), "(")
+            if self.text[self._at] == "\n":
+                self._at += 1
+            elif self.text[self._at] == ")":
+                self._at += 1
+                break
+            elif not self._skipped():
+                before = self._at
+                items += self._word()
+                if self._at == before:
+                    raise self._unfinished(array.start(), "(")
+        self.arrays[array["name"]] = items
+
+    def _word(self, *, split: bool = True) -> list[Word]:
+        """The word at this place; several or none if it holds an unquoted variable."""
+        start = self._at
+        fields = _Fields()
+        while self._piece(fields, split=split):
+            pass
+        fields.finish()
+        if not fields.done and not split:
+            fields.add("")
+            fields.finish()
+        # Words without a place of their own stand where the whole word stands.
+        words = [
+            word if isinstance(word, Word) else Word(word[0], start, self._at, word[1])
+            for word in fields.done
+        ]
+        if words and words[-1].value.startswith("~"):
+            self._note(f"{words[-1].value}: ~ is left as it is written")
+        return words
+
+    def _piece(self, fields: _Fields, *, split: bool) -> bool:
+        """Reads one quoted or plain piece; False at the end of the word."""
+        at = self._at
+        char = self.text[at : at + 1]
+        if match := PLAIN.match(self.text, at):
+            self._at = match.end()
+            fields.add(match[0])
+        elif char == "'":
+            fields.add(self._single(at))
+        elif char == '"':
+            self._double(at, fields)
+        elif self.text.startswith("$'", at):
+            fields.add(self._ansi(at))
+        elif char == "\\":
+            escaped = self.text[at + 1 : at + 2]
+            self._at = at + 2
+            if escaped != "\n":
+                fields.add(escaped)
+        elif char in ("$", "`"):
+            value, is_open = self._expand()
+            if isinstance(value, list):
+                fields.spread(value)
+            elif split and not is_open:
+                fields.split(value)
+            else:
+                fields.add(value, is_open=is_open)
+        else:
+            return False
+        return True
+
+    def _single(self, at: int) -> str:
+        end = self.text.find("'", at + 1)
+        if end < 0:
+            raise self._unfinished(at, "'")
+        self._at = end + 1
+        return self.text[at + 1 : end]
+
+    def _ansi(self, at: int) -> str:
+        parts: list[str] = []
+        self._at = at + 2
+        while self._at < len(self.text):
+            char = self.text[self._at]
+            self._at += 1
+            if char == "'":
+                return "".join(parts)
+            if char == "\\":
+                follow = self.text[self._at : self._at + 1]
+                self._at += 1
+                char = ESCAPES.get(follow, "\\" + follow)
+            parts.append(char)
+        raise self._unfinished(at, "$'")
+
+    def _double(self, at: int, fields: _Fields) -> None:
+        parts: list[str] = []
+        unresolved = spread = False
+        self._at = at + 1
+        while self._at < len(self.text):
+            char = self.text[self._at]
+            if match := IN_DOUBLE.match(self.text, self._at):
+                parts.append(match[0])
+                self._at = match.end()
+            elif char == '"':
+                self._at += 1
+                if parts or not spread:
+                    fields.add("".join(parts), is_open=unresolved)
+                return
+            elif char == "\\":
+                follow = self.text[self._at + 1 : self._at + 2]
+                self._at += 2
+                kept = "\\" + follow
+                parts.append("" if follow == "\n" else follow if follow in '"\\$`' else kept)
+            else:
+                value, is_open = self._expand()
+                unresolved |= is_open
+                if isinstance(value, list):  # "${items[@]}": every item is a word
+                    fields.spread(value)
+                    spread = True
+                else:
+                    parts.append(value)
+        raise self._unfinished(at, '"')
+
+    def _expand(self) -> tuple[str | list[Word], bool]:
+        """The value of what begins with `$` or a backtick here; True if it stays unresolved."""
+        at = self._at
+        if self.text[at] == "`" or self.text.startswith("$(", at):
+            self._at = self._substitution_end(at)
+            literal = self.text[at : self._at]
+            self._note(f"{_short(literal)} is not run: it stands as it is written")
+            return literal, True
+        parameter = PARAMETER.match(self.text, at)
+        if not parameter:
+            self._at = at + 1
+            return "$", False
+        self._at = parameter.end()
+        if parameter[0] in ("$@", "$*", "${@}", "${*}"):
+            self._note("the script's own arguments ($@) are not known: read without them")
+            return [], False
+        braced = BRACED.match(parameter["braced"] or parameter["name"])
+        if braced:
+            name = braced["name"]
+            if braced["all"]:
+                if name in self.arrays:
+                    return list(self.arrays[name]), False
+            elif name in self.variables and (
+                self.variables[name] or ":" not in (braced["op"] or "")
+            ):
+                return self.variables[name], name in self.open
+            elif braced["op"] and not re.search(r"[$`'\"\\]", braced["default"]):
+                if "=" in braced["op"]:
+                    self._set(name, braced["default"], unresolved=False)
+                return braced["default"], False
+        self._note(f"{_short(parameter[0])} is not set here: it stands as it is written")
+        return parameter[0], True
+
+    def _substitution_end(self, at: int) -> int:
+        if self.text[at] == "`":
+            end = self.text.find("`", at + 1)
+            if end < 0:
+                raise self._unfinished(at, "`")
+            return end + 1
+        depth = 0
+        for token in re.compile(r"'[^']*'|\\.|[()]", re.DOTALL).finditer(self.text, at):
+            depth += (token[0] == "(") - (token[0] == ")")
+            if depth == 0 and token[0] == ")":
+                return token.end()
+        raise self._unfinished(at, "$(")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes and len(self.notes) < 40:  # noqa: PLR2004  enough to read
+            self.notes.append(text)
+
+    def _unfinished(self, at: int, what: str) -> UsageError:
+        return UsageError(
+            f"line {line_of(self.text, at)} of the command: {what} is opened and never closed",
+            hint="sh -n FILE",
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004  one line of a message
