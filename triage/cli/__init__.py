@@ -1,0 +1,121 @@
+"""The command line: parse, call the session, print, exit. One boundary turns errors into text."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from triage.errors import HostError, TriageError
+
+# Command -> its module and the line in `triage --help`. The module is imported
+# only when its command runs: cold start matters.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "classify": ("triage.cli.classify", "Name the cause of a failed launch from its log."),
+    "run": ("triage.cli.run", "Launch a server once, capture it, classify what happens."),
+    "bisect": ("triage.cli.bisect", "Find by launching which flags make a launch fail."),
+    "recommend": ("triage.cli.recommend", "Show the working configuration that changes least."),
+    "confirm": ("triage.cli.confirm", "Launch the recommended configuration and prove it."),
+    "runbook": ("triage.cli.runbook", "Write the document to hand over."),
+    "explain": ("triage.cli.explain", "Tell what a cause means and what helps."),
+    "causes": ("triage.cli.causes", "List and check the knowledge base."),
+    "config": ("triage.cli.config", "Read a server command and print what it sets."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command's module only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which an engineer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)  # noqa: S101  a module of ours
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Help without importing a single command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name as the hint."""
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f"triage {near[0]} --help" if near else "triage --help"
+            from triage.errors import UsageError
+
+            raise UsageError(f"there is no command {name!r}", hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+EPILOG = """\b
+Exit codes: 0 done, nothing wrong · 1 triage failed · 2 usage · 3 nothing to
+examine · 4 this host cannot do it · 10 launch failed, cause named · 11 launch
+failed, cause unknown · 12 no working configuration, or not confirmed ·
+13 inconclusive · 14 a check found something · 130 interrupted.
+"""
+
+
+@click.command(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+@click.version_option(package_name="sglang-triage", prog_name="triage")
+def group() -> None:
+    """Find out why an LLM inference server does not start, and what to change."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code; never with a traceback for bad input."""
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of one command line; errors are printed as a sentence and a hint."""
+    try:
+        code = group.main(arguments, prog_name="triage", standalone_mode=False)
+        sys.stdout.flush()
+    except TriageError as error:
+        return _say(error.message, error.hint, error.exit_code)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "triage"
+        return _say(_sentence(error.format_message()), f"{path} --help", 2)
+    except click.ClickException as error:
+        return _say(_sentence(error.format_message()), "triage --help", 2)
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted; nothing of the launch is left", "the same command resumes", 130)
+    except BrokenPipeError:
+        # The reader went away (`| head`): no fault of ours, and no more to say.
+        sys.stdout = None  # type: ignore[assignment]  # or Python flushes it at exit
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        failure = HostError(f"{where}{error.strerror or error}", hint="df -h . /tmp && id")
+        return _say(failure.message, failure.hint, failure.exit_code)
+    return code if isinstance(code, int) else 0
+
+
+def _sentence(text: str) -> str:
+    text = text.strip().rstrip(".")
+    return text[:1].lower() + text[1:] if text[:2] != text[:2].upper() else text
+
+
+def _say(message: str, hint: str, code: int) -> int:
+    print(f"error: {message}", file=sys.stderr)  # noqa: T201  the error boundary
+    if hint:
+        print(f"  try: {hint}", file=sys.stderr)  # noqa: T201
+    return code

@@ -1,0 +1,197 @@
+"""`triage bisect`: find by launching which flags make a launch fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from triage.cli import console
+
+if TYPE_CHECKING:
+    from triage.core.recommend import Recommendation
+    from triage.core.trials import Done
+    from triage.recipe import Recipe
+    from triage.session.search import Search, Talk
+    from triage.store import Journal, SessionFolder
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(name="bisect")
+@click.argument("recipe_file", metavar="[RECIPE]", required=False, type=_FILE)
+@click.option("--good", type=_FILE, metavar="CMDFILE", help="A server command that starts.")
+@click.option("--bad", type=_FILE, metavar="CMDFILE", help="The one that does not.")
+@click.option("--save", type=_FILE, help="Write the recipe that --good and --bad make, and stop.")
+@click.option("--session", "folder", type=_FILE, help="Keep the session in this folder.")
+@click.option("--fresh", is_flag=True, help="Start anew, even if a session could be resumed.")
+@click.option("--trials", type=click.IntRange(1), help="Launch at most this often.")
+@click.option(
+    "--hours", type=click.FloatRange(0, min_open=True), help="Launch for at most so long."
+)
+@click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
+@click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
+@click.option(
+    "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be launched, launch nothing.")
+@console.output_options
+def command(
+    recipe_file: Path | None,
+    *,
+    good: Path | None,
+    bad: Path | None,
+    save: Path | None,
+    folder: Path | None,
+    fresh: bool,
+    trials: int | None,
+    hours: float | None,
+    engine: str | None,
+    landscape: Path | None,
+    speed: float | None,
+    dry_run: bool,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    """Find by launching which flags make a launch fail, and what starts.
+
+    RECIPE states the baseline and what is wanted on top of it; or give a
+    command that works and one that does not, each as a script, a one-line
+    command, a docker run line, a systemd unit or an SGLang --config YAML.
+
+    The same command goes on with a session that was interrupted.
+    """
+    from triage.session.prepare import prepare
+
+    search = prepare(
+        recipe_file, good=good, bad=bad, trials=trials, hours=hours,
+        engine=engine, landscape=landscape, speed=speed,
+    )  # fmt: skip
+    for note in search.recipe.notes:
+        console.talk(f"note: {note}")
+    if save is not None:
+        return _save(search.recipe, save)
+    if dry_run:
+        return _dry_run(search)
+    return _bisect(search, folder, fresh=fresh, as_json=as_json, color=color, exit_zero=exit_zero)
+
+
+def _save(recipe: Recipe, target: Path) -> int:
+    from triage.errors import UsageError
+    from triage.recipe import dump_recipe
+
+    if target.exists():
+        raise UsageError(f"{target} exists already", hint=f"mv {target} {target}.old")
+    target.write_text(dump_recipe(recipe), encoding="utf-8")
+    console.talk(f"recipe: {target}")
+    return 0
+
+
+def _dry_run(search: Search) -> int:
+    """The launches that would be made, as commands and as a tree; nothing is launched."""
+    import shlex
+
+    from triage.core.config import argv
+    from triage.core.plan import decision_lines, forecast
+
+    problem, setup = search.recipe.problem, search.setup
+    low, high = forecast(problem)
+    console.answer(f"{low} to {high} launches; nothing is launched now.\n")
+    console.answer("\n".join(decision_lines(problem)))
+    console.answer("\nThe baseline and the wanted configuration, as they would be launched:")
+    for keys in (frozenset[str](), problem.keys()):
+        console.answer(shlex.join([*setup.program, *argv(problem.config(keys))]))
+    return 0
+
+
+def _bisect(
+    search: Search, folder: Path | None, *, fresh: bool, as_json: bool, color: str, exit_zero: bool
+) -> int:
+    from triage.render.search_documents import recommendation_document
+    from triage.render.session_text import recommendation_text
+    from triage.session.search import bisect, open_session
+
+    session, journal = open_session(search, folder, fresh=fresh)
+    _announce(search, session, journal)
+    done, found = bisect(search, session, journal, _talk(search, color))
+    console.talk("")
+    if as_json:
+        console.document(recommendation_document(found))
+    elif found.config is not None and done.reason != "wanted-starts":
+        console.answer(recommendation_text(found, search.recipe.problem))
+    return console.code(_ended(done, found, session, journal), exit_zero=exit_zero)
+
+
+def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
+    """Where the session lies, before anything that takes long, and what it will cost."""
+    from triage.core.plan import forecast
+
+    low, high = forecast(search.recipe.problem)
+    simulated = " (simulated)" if search.replay else ""
+    console.talk(f"session: {session.path}{simulated}")
+    if journal.entries:
+        console.talk(f"resumed with {len(journal.entries)} finished trials")
+    else:
+        console.talk(f"forecast: {low} to {high} launches")
+
+
+def _talk(search: Search, color: str) -> Talk:
+    """One entry before a trial and one line after it; in a terminal also what it is doing."""
+    import sys
+
+    from triage.core.plan import forecast
+    from triage.core.trials import Entry, Seen, Trial
+    from triage.render.session_text import trial_head, trial_line
+    from triage.session.search import Talk
+
+    problem = search.recipe.problem
+    _, most = forecast(problem)
+    live = sys.stderr.isatty()
+    on = console.coloured(color, stream="stderr")
+    styles = {Seen.STARTS: "good", Seen.FAILS: "error", Seen.UNRESOLVED: "dim"}
+
+    def starting(number: int, trial: Trial) -> None:
+        console.talk(trial_head(trial, number, most, problem))
+
+    def finished(entry: Entry) -> None:
+        if live:
+            console.replace("")
+        console.talk(console.paint(trial_line(entry), styles[entry.seen], on=on))
+
+    def event(text: str) -> None:
+        if live:
+            console.replace(f"  {text}")
+
+    return Talk(starting=starting, finished=finished, event=event)
+
+
+def _ended(done: Done, found: Recommendation, session: SessionFolder, journal: Journal) -> int:
+    """Say what comes next, and give the exit code of how the search ended."""
+    from triage.errors import Inconclusive
+
+    path = session.path
+    match done.reason:
+        case "found":
+            console.talk(f"next: triage confirm {path}")
+            return 0
+        case "wanted-starts":
+            raise Inconclusive(
+                "the configuration that was said to fail starts: there is nothing to bisect",
+                hint=f"triage confirm {path}",
+            )
+        case "baseline-fails":
+            last = journal.entries[-1]
+            console.talk(
+                f"error: the configuration that was said to start fails: "
+                f"{last.cause or last.signature}\n"
+                f"  try: triage classify {path}/trials/{last.number:03d}/server.log"
+            )
+            return 10 if last.cause else 11
+        case "budget":
+            console.talk(f"{done.say}\n  try: triage bisect --session {path} --trials N RECIPE")
+            return 12
+        case _:
+            console.talk(f"{done.say}\n  try: ls {path}/trials")
+            return 13 if found.config is None else 12

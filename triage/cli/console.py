@@ -1,0 +1,78 @@
+"""The two consoles: stdout carries the answer or nothing, stderr the talk.
+
+In:  finished text or documents. Out: bytes on the two streams.
+Not: wording (triage.render).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+# What --exit-zero silences: what was found about the server, not our own failures.
+FINDINGS = frozenset({10, 11, 12, 13, 14})
+
+_STYLES = {"error": "red", "good": "green", "dim": "bright_black", "strong": None}
+
+
+def answer(text: str) -> None:
+    """Print the answer on stdout."""
+    click.echo(text)
+
+
+def talk(text: str) -> None:
+    """Print a line of talk on stderr, at once."""
+    click.echo(text, err=True)
+    sys.stderr.flush()
+
+
+def replace(text: str) -> None:
+    """Write over the current line of the terminal on stderr; nothing scrolls."""
+    width = max(shutil.get_terminal_size().columns - 1, 1)
+    sys.stderr.write(f"\r\x1b[2K{text[:width]}")
+    sys.stderr.flush()
+
+
+def document(value: Mapping[str, Any]) -> None:
+    """Print one JSON document on one line on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
+
+
+def coloured(mode: str, *, stream: str = "stdout") -> bool:
+    """Whether to colour: `always`, `never`, or by terminal, NO_COLOR and TERM."""
+    if mode != "auto":
+        return mode == "always"
+    out = sys.stdout if stream == "stdout" else sys.stderr
+    return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, style: str, *, on: bool) -> str:
+    """The text in a style's colour, or unchanged; colour never carries meaning alone."""
+    return click.style(text, fg=_STYLES[style], bold=style != "dim") if on else text
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every command with an answer has, spelled alike everywhere."""
+    for option in (
+        click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found (10-14)."),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="When to colour the answer.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+    ):
+        function = option(function)
+    return function
+
+
+def code(found: int, *, exit_zero: bool) -> int:
+    """The exit code to leave with, findings silenced on request."""
+    return 0 if exit_zero and found in FINDINGS else found

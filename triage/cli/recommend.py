@@ -1,0 +1,36 @@
+"""`triage recommend`: the proposal of a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from triage.cli import console
+
+
+@click.command(name="recommend")
+@click.argument("session", required=False, type=click.Path(path_type=Path))
+@console.output_options
+def command(session: Path | None, *, as_json: bool, color: str, exit_zero: bool) -> int:
+    """Show the working configuration that changes least, from SESSION.
+
+    Without SESSION the newest one is taken.
+    """
+    from triage.render.search_documents import recommendation_document
+    from triage.render.session_text import recommendation_text
+    from triage.session.handover import recommendation
+    from triage.session.search import reopen
+    from triage.store import newest_session
+
+    folder, found = recommendation(session or newest_session())
+    if as_json:
+        console.document(recommendation_document(found))
+    else:
+        _, _, search = reopen(folder.path)
+        first, _, rest = recommendation_text(found, search.recipe.problem).partition("\n")
+        style = "good" if found.config is not None else "error"
+        console.answer(console.paint(first, style, on=console.coloured(color)) + "\n" + rest)
+    if found.config is not None:
+        console.talk(f"next: triage confirm {folder.path}")
+    return console.code(0 if found.config is not None else 12, exit_zero=exit_zero)

@@ -1,0 +1,62 @@
+"""`triage run -- CMD`: launch once, capture, stop at the fatal line, classify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from triage.cli import console
+
+
+@click.command(name="run", context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
+@console.output_options
+@click.option("--session", "folder", type=click.Path(path_type=Path), help="Where to keep the log.")
+@click.option(
+    "--silent", default="10m", show_default=True, help="Silence before it counts as hung."
+)
+@click.option("--total", default="90m", show_default=True, help="Time that the launch may take.")
+def command(
+    words: tuple[str, ...],
+    *,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+    folder: Path | None,
+    silent: str,
+    total: str,
+) -> int:
+    """Launch a server once, capture its log, say whether it came up and why not.
+
+    CMD is the server command as you would type it. Without --port it gets a
+    free one. The server is stopped in any case; nothing of it stays behind.
+    """
+    from triage.core.launch import Ready
+    from triage.core.units import parse_duration
+    from triage.errors import UsageError
+    from triage.render.documents import diagnosis_document
+    from triage.render.text import diagnosis_text
+    from triage.session.logs import exit_code
+    from triage.session.once import run_once
+
+    if not words:
+        raise UsageError(
+            "no command was given",
+            hint="triage run -- python -m sglang.launch_server --model-path /models/x",
+        )
+    try:
+        limits = parse_duration(silent), parse_duration(total)
+    except ValueError as error:
+        raise UsageError(str(error), hint="triage run --silent 10m --total 90m -- CMD") from error
+    result = run_once(words, folder, silent_s=limits[0], total_s=limits[1], say=console.talk)
+    if as_json:
+        console.document(diagnosis_document(result.diagnosis))
+    else:
+        text = diagnosis_text(result.diagnosis)
+        first, _, rest = text.partition("\n")
+        good = isinstance(result.capture.outcome, Ready)
+        painted = console.paint(first, "good" if good else "error", on=console.coloured(color))
+        console.answer(painted + ("\n" + rest if rest else ""))
+    console.talk(f"log: {result.capture.log}")
+    return console.code(exit_code(result.diagnosis), exit_zero=exit_zero)

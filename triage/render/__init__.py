@@ -1,0 +1,1 @@
+"""Values into text, JSON and Markdown; prints nothing."""

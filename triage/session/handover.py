@@ -1,0 +1,191 @@
+"""From a finished search to its proof and its document.
+
+In:  a session folder. Out: recommendation, Confirmation, runbook.md.
+Not: searching (search.py) or wording (triage.core.runbook).
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from triage.command import read_command, write_command
+from triage.core.config import Config, ServerCommand, argv
+from triage.core.confirmation import Confirmation, Exchange
+from triage.core.investigation import Investigation
+from triage.core.launch import Crashed, Hung, Interrupted, Ready
+from triage.core.recommend import Recommendation, recommend
+from triage.core.runbook import build_runbook
+from triage.errors import NotFoundWorking, NothingError
+from triage.launch import Refused, Server
+from triage.render.markdown import markdown
+from triage.render.search_documents import (
+    confirmation_document,
+    confirmation_of,
+    recommendation_document,
+)
+from triage.session.logs import causes, classify, flag_table
+from triage.session.search import Search, reopen, wanted_entry
+from triage.session.trial import TrialResult, launch_once
+from triage.store import Journal, SessionFolder
+
+# Short prompts of different kinds; a server that answers only its warm-up prompt fails one.
+PROMPTS = ("The capital city of France is", "1, 2, 3, 4,")
+TOKENS = 16
+
+
+def recommendation(path: Path) -> tuple[SessionFolder, Recommendation]:
+    """The proposal of a session, from its journal.
+
+    Raises:
+        NothingError: the session holds no trial.
+    """
+    session, journal, search = reopen(path)
+    return session, _proposal(session, journal, search)
+
+
+def _proposal(session: SessionFolder, journal: Journal, search: Search) -> Recommendation:
+    if not journal.entries:
+        raise NothingError(
+            f"{session.path} holds no finished trial",
+            hint=f"triage bisect --session {session.path} {session.path / 'recipe.yaml'}",
+        )
+    return recommend(search.recipe.problem, journal.entries, causes())
+
+
+def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Confirmation]:
+    """Launch the proposal and ask it twice for each prompt at temperature 0.
+
+    The confirmation is stored in the session whether it succeeds or not.
+
+    Raises:
+        NotFoundWorking: there is no proposal to confirm.
+        HostError: the launch could not be made on this machine.
+    """
+    session, journal, search = reopen(path)
+    session.lock()
+    proposal = _proposal(session, journal, search)
+    if proposal.config is None:
+        raise NotFoundWorking(
+            f"there is nothing to confirm: {proposal.say}",
+            hint=f"triage recommend {session.path}",
+        )
+    exchanges: list[Exchange] = []
+    ready: list[float] = []
+    started = time.monotonic()
+
+    def ask(server: Server) -> None:
+        ready.append(time.monotonic() - started)
+        say(f"ready after {ready[0]:.1f} s; asking")
+        for prompt in PROMPTS:
+            first, second = (server.generate(prompt, TOKENS) for _ in range(2))
+            exchanges.append(Exchange(prompt=prompt, answers=(first, second)))
+
+    folder = session.trial_folder(1, name="confirmation")
+    reason = ""
+    result: TrialResult | None = None
+    try:
+        result = launch_once(search.setup, proposal.config, folder, while_ready=ask, say=say)
+        reason = _why_not(result)
+    except Refused as error:
+        reason = f"the server refused a generation: {error}"
+    shown = Confirmation(
+        config=proposal.config,
+        ready_s=round(ready[0], 2) if ready else None,
+        exchanges=tuple(exchanges),
+        folder=str(folder.relative_to(session.path)),
+        simulated=session.facts["simulated"],
+        provenance=(result.diagnosis.provenance if result else "") or "launched",
+        reason=reason,
+        items=proposal.items,
+    )
+    session.write("confirmation.json", confirmation_document(shown))
+    return session, shown
+
+
+def proposed_command(path: Path) -> str:
+    """The command that `confirm` would launch, less the port that triage adds."""
+    session, journal, search = reopen(path)
+    proposal = _proposal(session, journal, search)
+    if proposal.config is None:
+        raise NotFoundWorking(proposal.say, hint=f"triage recommend {session.path}")
+    return shlex.join([*search.setup.program, *argv(proposal.config)])
+
+
+def _why_not(result: TrialResult) -> str:
+    """Why a launch confirms nothing; "" if it came up and stayed up."""
+    failure = result.diagnosis.cause or result.diagnosis.fingerprint or "no line says why"
+    match result.capture.outcome:
+        case Ready():
+            return ""
+        case Crashed():
+            return f"the launch failed this time ({failure})"
+        case Hung(silent_s=silent):
+            return f"the launch fell silent for {silent:.0f} s ({failure})"
+        case Interrupted(by=by):
+            return f"the launch was interrupted by {by}"
+
+
+def write_runbook(path: Path, target: Path | None = None) -> Path:
+    """Write runbook.md from everything that the session holds; returns where it lies."""
+    session, journal, search = reopen(path)
+    proposal = _proposal(session, journal, search)
+    old, new, language = _commands(search, proposal)
+    wanted = wanted_entry(journal.entries)
+    log = session.path / "trials" / f"{wanted.number:03d}" / "server.log" if wanted else None
+    stored = session.read("confirmation.json")
+    confirmation = confirmation_of(stored) if stored is not None else None
+    if confirmation is not None and confirmation.config != proposal.config:
+        confirmation = None  # it proved another proposal, before the search went on
+    found = Investigation(
+        problem=search.recipe.problem,
+        journal=tuple(journal.entries),
+        recommendation=proposal,
+        diagnosis=classify(str(log)) if log is not None and log.exists() else None,
+        confirmation=confirmation,
+        causes=causes(),
+        old_command=old,
+        new_command=new,
+        command_language=language,
+        assumptions=(*search.recipe.assumptions, *search.recipe.notes),
+        reported=search.recipe.reported,
+    )
+    text = markdown(build_runbook(found))
+    written = session.write("runbook.md", text)
+    session.write("recommendation.json", recommendation_document(proposal))
+    if target is not None:
+        target.write_text(written.read_text(encoding="utf-8"), encoding="utf-8")
+        return target
+    return written
+
+
+def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str]:
+    """The wanted and the proposed command in the user's own form, and its language.
+
+    With a good command given, the new one is that one with the fewest edits: an
+    engineer changes one thing in the unit that works, not in the script that failed.
+    """
+    table = flag_table()
+    problem = search.recipe.problem
+    wanted = problem.config(problem.keys())
+    source = search.sources.get("good")
+    if source:
+        command = read_command(source, table)
+    else:
+        command = ServerCommand(form="shell", program=search.recipe.command, config=wanted)
+    language = {"systemd": "ini", "sglang-config": "yaml"}.get(command.form, "sh")
+    old = write_command(command, wanted)
+    new = write_command(command, _placed(proposal, command)) if proposal.config else ""
+    return old, new, language
+
+
+def _placed(proposal: Recommendation, command: ServerCommand) -> Config:
+    """The proposal with the host and port that the user's own command names."""
+    assert proposal.config is not None  # noqa: S101  asked by the caller
+    values = proposal.config.flag_values()
+    for name in ("host", "port"):
+        if (value := command.config.get(name)) is not None:
+            values[name] = value
+    return Config.of(values, proposal.config.env_values())

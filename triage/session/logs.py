@@ -1,0 +1,113 @@
+"""From what was named on a command line to diagnoses of logs.
+
+In:  paths, globs, folders, "-". Out: Diagnosis, and the exit code that says it.
+Not: matching (triage.core.diagnose) or wording (triage.render).
+"""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from triage.core.causes import Cause
+from triage.core.diagnose import diagnose
+from triage.core.diagnosis import Diagnosis
+from triage.core.flags import FlagTable
+from triage.core.launch import Outcome
+from triage.errors import HostError, NothingError, UsageError
+from triage.knowledge import load_causes, load_flag_table
+
+_CHUNK = 1 << 18
+_LOG_SUFFIXES = (".log", ".txt", ".out", ".err", ".json")
+
+
+@cache
+def causes() -> tuple[Cause, ...]:
+    """The knowledge base, read once a process."""
+    return load_causes()
+
+
+@cache
+def flag_table() -> FlagTable:
+    """The flag table of the engine version that this triage knows, read once a process."""
+    return load_flag_table()
+
+
+def log_sources(named: Sequence[str]) -> tuple[str, ...]:
+    """Paths of the logs that these words name, in order; "-" stands for standard input.
+
+    Raises:
+        NothingError: a folder or glob holds no log.
+        UsageError: a file does not exist.
+    """
+    found: list[str] = []
+    for word in named:
+        path = Path(word)
+        if word == "-":
+            found.append(word)
+        elif path.is_dir():
+            inside = sorted(
+                str(p) for p in path.rglob("*") if p.suffix in _LOG_SUFFIXES and p.is_file()
+            )
+            if not inside:
+                raise NothingError(f"{word} holds no log", hint=f"ls -R {word} | head")
+            found.extend(inside)
+        elif path.exists():
+            found.append(word)
+        elif matches := sorted(glob.glob(word, recursive=True)):  # noqa: PTH207  a user's pattern
+            found.extend(matches)
+        else:
+            raise UsageError(f"{word} does not exist", hint=f"ls {path.parent}")
+    return tuple(dict.fromkeys(found))
+
+
+def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:
+    """The diagnosis of one log, read as a stream.
+
+    Raises:
+        HostError: it cannot be read.
+    """
+    name = "<stdin>" if source == "-" else source
+    try:
+        if source == "-":
+            return diagnose(
+                _chunks(sys.stdin.buffer),
+                causes(),
+                source=name,
+                outcome=outcome,
+                table=flag_table(),
+            )
+        with Path(source).open("rb") as file:
+            return diagnose(
+                _chunks(file), causes(), source=name, outcome=outcome, table=flag_table()
+            )
+    except OSError as error:
+        raise HostError(
+            f"cannot read {name}: {error.strerror}", hint=f"ls -l {source} && id"
+        ) from error
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    read = getattr(file, "read1", file.read)  # what has come is enough: a pipe need not fill up
+    while chunk := read(_CHUNK):
+        yield chunk
+
+
+def exit_code(diagnosis: Diagnosis) -> int:
+    """What a diagnosis says to a shell: the documented exit codes."""
+    named = diagnosis.cause is not None
+    match diagnosis.outcome:
+        case "healthy":
+            return 0
+        case "empty":
+            return 3
+        case "failed":
+            return 10 if named else 11
+        case "hung":
+            return 10 if named else 13
+        case _:
+            return 13

@@ -1,0 +1,201 @@
+"""Launch one configuration and say what was seen.
+
+In:  a Setup (program, environment, patience) and a Config. Out: Seen in a TrialResult.
+Not: choosing what to launch (triage.core.plan) or keeping it (triage.store).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triage.core.config import Config, SetEnv, SetFlag, apply, argv
+from triage.core.diagnosis import Diagnosis
+from triage.core.launch import Capture, Crashed, Hung, Interrupted, LaunchSpec, Patience, Ready
+from triage.core.redact import MARKER
+from triage.core.trials import Entry, Problem, Seen, Trial
+from triage.errors import HostError
+from triage.launch import Server, free_port, launch
+from triage.session.logs import causes, classify
+
+# Where triage puts its own server; the user's values belong to the node's
+# service and come back in the runbook's command.
+_OURS = ("host", "port")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How every launch of an investigation is made; only the Config differs.
+
+    `speed` > 1 makes the simulated engine faster; patience shrinks with it.
+    """
+
+    program: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    cwd: Path
+    patience: Patience
+    engine: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialResult:
+    """One launch with its diagnosis; `seen` says what it proves."""
+
+    capture: Capture
+    diagnosis: Diagnosis
+    seen: Seen
+    reason: str = ""  # why it is unresolved
+
+
+def replay_setup(setup: Setup, landscape: Path, speed: float) -> Setup:
+    """The same investigation on the simulated engine, `speed` times as fast.
+
+    Patience never falls below 2 s: processes of a busy machine are not faster
+    because the simulated weights are.
+    """
+    patience = setup.patience
+    return replace(
+        setup,
+        engine="replay",
+        program=(
+            sys.executable,
+            "-m",
+            "triage.replay",
+            "--landscape",
+            str(landscape.absolute()),
+            "--speed",
+            f"{speed:g}",
+            "--",
+        ),
+        patience=Patience(
+            silent_s=max(2.0, patience.silent_s / speed),
+            total_s=max(20.0, patience.total_s / speed),
+            phases={name: max(2.0, s / speed) for name, s in patience.phases.items()},
+        ),
+    )
+
+
+def launch_once(
+    setup: Setup,
+    config: Config,
+    folder: Path,
+    *,
+    while_ready: Callable[[Server], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> TrialResult:
+    """Launch `config` on a free port of the loopback and read its log.
+
+    Raises:
+        HostError: the launch could not be made on this machine.
+        KeyboardInterrupt: somebody interrupted it; nothing of it is left.
+    """
+    from triage.core.live import Live
+
+    with free_port() as port:
+        placed = apply(
+            config.without(_OURS),
+            (SetFlag("host", "127.0.0.1"), SetFlag("port", str(port))),
+        )
+        spec = LaunchSpec(
+            argv=(*setup.program, *argv(placed)),
+            env=_environment(setup, config),
+            cwd=str(setup.cwd),
+            port=port,
+            engine=setup.engine,
+            patience=setup.patience,
+        )
+        capture = launch(spec, folder, Live(causes()), while_ready=while_ready, on_event=say)
+    diagnosis = classify(capture.log, outcome=capture.outcome)
+    seen, reason = what_is_seen(capture, diagnosis)
+    return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason)
+
+
+def _environment(setup: Setup, config: Config) -> tuple[tuple[str, str], ...]:
+    """Variables of the setup and the config; a redacted secret comes from our own environment."""
+    merged = apply(Config.of({}, dict(setup.env)), (SetEnv(n, v) for n, v in config.env))
+    values = merged.env_values()
+    for name, value in values.items():
+        if MARKER in value:
+            if name not in os.environ:
+                raise HostError(
+                    f"the value of {name} was redacted when the session was stored",
+                    hint=f"export {name}=... and type the same command again",
+                )
+            values[name] = os.environ[name]
+    return tuple(values.items())
+
+
+def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
+    """What a launch proves about its configuration, and the reason if it proves nothing."""
+    if diagnosis.refused:
+        return Seen.UNRESOLVED, diagnosis.refused
+    match capture.outcome:
+        case Ready():
+            return Seen.STARTS, ""
+        case Interrupted(by=by):
+            return Seen.UNRESOLVED, f"interrupted by {by}"
+        case Hung(limit="total") if diagnosis.cause is None:
+            return Seen.UNRESOLVED, "the total patience ended before the launch did"
+        case Crashed() if diagnosis.signature == "none":
+            return Seen.UNRESOLVED, "the server ended without a line that says why"
+        case _:
+            if any(cause.id == diagnosis.cause and cause.transient for cause in causes()):
+                return Seen.UNRESOLVED, f"{diagnosis.cause} says nothing about the flags"
+            return Seen.FAILS, ""
+
+
+def entry_of(
+    number: int, trial: Trial, problem: Problem, result: TrialResult, baseline: Entry | None
+) -> Entry:
+    """The journal entry of a finished trial; `baseline` is the entry of the bare baseline."""
+    diagnosis = result.diagnosis
+    failed = result.seen is Seen.FAILS
+    effective = dict(diagnosis.effective)
+    return Entry(
+        number=number,
+        items=trial.items,
+        seen=result.seen,
+        why=trial.why,
+        searching=trial.searching,
+        signature=diagnosis.signature if failed else None,
+        cause=diagnosis.cause if failed else None,
+        title=diagnosis.title if failed else "",
+        phase=diagnosis.phase,
+        ranks=diagnosis.ranks if failed else (),
+        seconds=round(result.capture.seconds, 2),
+        reason=result.reason,
+        provenance=diagnosis.provenance or "launched",
+        simulated=diagnosis.simulated,
+        early=failed and not any(step.phase == "weight-load" for step in diagnosis.timeline),
+        config=problem.config(trial.items),
+        effective=effective,
+        confounded=_moved_besides(trial, effective, baseline),
+        suspects=tuple(suspect.flag for suspect in diagnosis.suspects),
+        log_digest=hashlib.sha256(Path(result.capture.log).read_bytes()).hexdigest(),
+    )
+
+
+def _moved_besides(
+    trial: Trial, effective: dict[str, str], baseline: Entry | None
+) -> tuple[str, ...]:
+    """Fields of the engine's own dump that changed although the trial did not set them.
+
+    A flag is not one change: the engine may switch others with it, and then
+    the trial's verdict is about all of them.
+    """
+    if baseline is None or not baseline.effective or not effective:
+        return ()
+    names = effective.keys() | baseline.effective.keys()
+    return tuple(
+        sorted(
+            name
+            for name in names
+            if name not in trial.items
+            and name not in _OURS
+            and effective.get(name) != baseline.effective.get(name)
+        )
+    )

@@ -1,0 +1,175 @@
+"""Where a session lives, what is in it, and who may write to it.
+
+In:  documents as values, a root folder. Out: files, written atomically.
+Not: the journal's lines (journal.py) or what the documents mean.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from triage.core.redact import redact_text
+from triage.errors import HostError, NothingError, UsageError
+
+ROOT = ".triage"
+_SCHEMA = "triage.session/1"
+
+
+def sessions_root() -> Path:
+    """The folder that holds the sessions of the current directory."""
+    return Path(ROOT)
+
+
+class SessionFolder:
+    """One investigation: session.json, journal.jsonl, trials/NNN/ and the documents.
+
+    Open it with `create` or `open`; `lock` before launching anything in it.
+    """
+
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
+        self.path = path
+        self.facts = dict(facts)
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, path: Path | None, facts: Mapping[str, Any]) -> SessionFolder:
+        """A new session with these facts; without a path, one named by date and time.
+
+        Raises:
+            UsageError: the folder holds something else already.
+            HostError: it cannot be written.
+        """
+        try:
+            folder = path if path is not None else _fresh_name(sessions_root())
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise UsageError(
+                    f"{folder} is not empty and holds no session",
+                    hint=f"ls -la {folder}",
+                )
+            (folder / "trials").mkdir()
+            session = cls(folder, {"schema": _SCHEMA, **facts})
+            session.write("session.json", session.facts)
+        except OSError as error:
+            raise unwritable(path or sessions_root(), error) from error
+        return session
+
+    @classmethod
+    def open(cls, path: Path) -> SessionFolder:
+        """The session in this folder.
+
+        Raises:
+            NothingError: there is none.
+            UsageError: its session.json is damaged.
+        """
+        file = path / "session.json"
+        if not file.exists():
+            raise NothingError(
+                f"{path} holds no session", hint="triage bisect recipes/kimi-k2.6-b300.yaml"
+            )
+        try:
+            facts = json.loads(file.read_bytes())
+        except ValueError:
+            facts = None
+        if not isinstance(facts, dict) or facts.get("schema") != _SCHEMA:
+            raise UsageError(
+                f"{file} is not a session of this version of triage", hint=f"head -c 300 {file}"
+            )
+        return cls(path, facts)
+
+    def lock(self) -> None:
+        """Claim the session for this process until it ends, however it ends.
+
+        Raises:
+            HostError: another triage works in it.
+        """
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(handle)
+            raise HostError(
+                f"another triage works in {self.path}",
+                hint=f"fuser -v {self.path / 'lock'}",
+            ) from error
+        self._lock = handle
+
+    def trial_folder(self, number: int, *, name: str = "trials") -> Path:
+        """A clean folder for launch `number`, from 1; what a killed launch left is replaced."""
+        folder = self.path / name / f"{number:03d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if old.is_file():
+                old.unlink()
+        return folder
+
+    def write(self, name: str, document: Mapping[str, Any] | str) -> Path:
+        """Put a document in place in one step, secrets redacted; a reader never sees half of it."""
+        text = document if isinstance(document, str) else json.dumps(document, indent=1) + "\n"
+        target, new = self.path / name, self.path / f".{name}.new"
+        with new.open("w", encoding="utf-8") as file:
+            file.write(redact_text(text))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(target)
+        return target
+
+    def read(self, name: str) -> Any:
+        """A document of the session, or None if it was not written yet."""
+        file = self.path / name
+        return json.loads(file.read_bytes()) if file.exists() else None
+
+
+def newest_session() -> Path:
+    """The newest session of the current directory.
+
+    Raises:
+        NothingError: there is none.
+    """
+    found = _sessions(sessions_root())
+    if not found:
+        raise NothingError(
+            f"there is no session under {sessions_root()}/",
+            hint="triage bisect recipes/kimi-k2.6-b300.yaml",
+        )
+    return found[-1]
+
+
+def find_session(digest: str) -> Path | None:
+    """The newest unfinished session that investigates the same problem, if there is one."""
+    for path in reversed(_sessions(sessions_root())):
+        try:
+            session = SessionFolder.open(path)
+        except (UsageError, NothingError):
+            continue
+        if session.facts.get("digest") == digest and session.read("recommendation.json") is None:
+            return path
+    return None
+
+
+def _sessions(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    return sorted(path for path in root.iterdir() if (path / "session.json").exists())
+
+
+def _fresh_name(root: Path) -> Path:
+    stamp = datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    candidate, number = root / stamp, 1
+    while candidate.exists():
+        number += 1
+        candidate = root / f"{stamp}-{number}"
+    return candidate
+
+
+def unwritable(path: Path, error: OSError) -> HostError:
+    """The error for a folder that cannot be written, with what to look at."""
+    return HostError(
+        f"cannot write {path}: {error.strerror}", hint=f"df -h {path.absolute().parent}"
+    )

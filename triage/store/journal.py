@@ -1,0 +1,111 @@
+"""The journal of a session: one finished trial a line, on disk before the next launch.
+
+In:  entries as values. Out: journal.jsonl, append-only, fsynced; entries read back.
+Not: deciding what an entry means (triage.core).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from triage.core.config import Config
+from triage.core.trials import Entry, Seen
+from triage.errors import UsageError
+from triage.render.search_documents import trial_document
+
+
+class Journal:
+    """The finished trials of one session, in launch order.
+
+    Raises:
+        UsageError: a line before the last is damaged; the sentence names it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._mend()
+        self.entries: list[Entry] = self._read()
+
+    def append(self, entry: Entry) -> None:
+        """Put the entry on disk, then into memory: what was not stored never happened."""
+        line = json.dumps(trial_document(entry), separators=(",", ":")) + "\n"
+        created = not self.path.exists()
+        with self.path.open("ab") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if created:
+            sync_folder(self.path.parent)
+        self.entries.append(entry)
+
+    def _mend(self) -> None:
+        """Cut off a last line that a kill left unfinished; it is kept beside the journal."""
+        if not self.path.exists():
+            return
+        raw = self.path.read_bytes()
+        whole = raw.rfind(b"\n") + 1
+        if whole != len(raw):
+            self.path.with_suffix(".torn").write_bytes(raw[whole:])
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())
+
+    def _read(self) -> list[Entry]:
+        if not self.path.exists():
+            return []
+        entries = []
+        for number, line in enumerate(self.path.read_bytes().splitlines(), 1):
+            try:
+                entries.append(entry_of(json.loads(line)))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise UsageError(
+                    f"{self.path}:{number}: this line is not a trial of a journal",
+                    hint="triage bisect --fresh RECIPE",
+                ) from error
+        return entries
+
+
+def entry_of(document: Mapping[str, Any]) -> Entry:
+    """The entry of a journal line; the inverse of `trial_document`."""
+    config = document["config"]
+    return Entry(
+        number=int(document["number"]),
+        items=frozenset(document["items"]),
+        seen=Seen(document["seen"]),
+        why=document["why"],
+        searching=document["searching"],
+        signature=document["signature"],
+        cause=document["cause"],
+        title=document["title"],
+        phase=document["phase"],
+        ranks=tuple(document["ranks"]),
+        seconds=float(document["seconds"]),
+        reason=document["reason"],
+        provenance=document["provenance"],
+        simulated=bool(document["simulated"]),
+        early=bool(document["early"]),
+        config=Config.of(
+            {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in config["flags"].items()
+            },
+            config["env"],
+        ),
+        effective=dict(document["effective"]),
+        confounded=tuple(document["confounded"]),
+        suspects=tuple(document["suspects"]),
+        log_digest=document["log_digest"],
+    )
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name in the folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
