@@ -49,10 +49,21 @@ def load_yaml(path: Path, model: type[M]) -> M:
         UsageError: the file cannot be read, is no YAML, is too large, repeats a
             key, or does not fit the model.
     """
+    return parse_yaml(_text_of(path), str(path), model)
+
+
+def plain_yaml(path: Path) -> dict[str, Any]:
+    """The mapping of a generated file that needs no model; raises UsageError as load_yaml."""
+    data = _Reader(str(path)).read(_text_of(path))
+    if not isinstance(data, dict):
+        raise UsageError(f"{path}:1: must be a mapping")
+    return data
+
+
+def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        text = raw.decode()
+            return file.read(MAX_BYTES + 1).decode()
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", hint=f"ls {path.parent}") from None
     except UnicodeDecodeError as error:
@@ -61,7 +72,6 @@ def load_yaml(path: Path, model: type[M]) -> M:
         raise UsageError(
             f"{path}: cannot be read: {(error.strerror or str(error)).lower()}"
         ) from None
-    return parse_yaml(text, str(path), model)
 
 
 def parse_yaml(text: str, name: str, model: type[M]) -> M:

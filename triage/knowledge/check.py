@@ -1,0 +1,198 @@
+"""Judge cause files before anybody's log does.
+
+In:  a folder of cause files. Out: one sentence for each thing that is wrong.
+Not: whether a cause is right about a real log (the fixtures show that).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from triage.core.causes import Role
+from triage.core.phases import PHASES
+from triage.errors import UsageError
+from triage.knowledge.loader import cause_files, load_cause_file, load_flag_table
+from triage.knowledge.schema import CauseFile
+
+LINE_BYTES = 4096  # the classifier looks at no more of a line
+SLOW_S = 0.005  # for one pattern on one hostile line
+MAX_REPEAT = 200
+_TRIES = 3
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def check_causes(folder: Path) -> tuple[str, ...]:
+    """What is wrong with the cause files of `folder`; empty if all is well."""
+    files: dict[str, CauseFile] = {}
+    problems: list[str] = []
+    for path in cause_files(folder):
+        try:
+            file = load_cause_file(path)
+        except UsageError as error:
+            problems.append(error.message)
+        else:
+            files[file.id] = file
+    benign = [line for f in files.values() if f.role is Role.BENIGN for line in f.examples]
+    for file in files.values():
+        found = (*check_patterns(file), *check_names(file, files), *check_flags(file))
+        problems += [f"{folder / file.id}.yaml: {problem}" for problem in found]
+        if file.role is not Role.BENIGN:
+            hits = (line for line in benign for p in _compiled(file) if p.search(line))
+            problems += [f"{folder / file.id}.yaml: matches the benign line {h!r}" for h in hits]
+    for relation in ("explains", "yields_to"):
+        edges = {file.id: getattr(file, relation) for file in files.values()}
+        problems += [f"{folder}: {relation} goes round: {way}" for way in _cycles(edges)]
+    return tuple(problems)
+
+
+def check_patterns(file: CauseFile) -> Iterator[str]:
+    """Patterns that do not compile, are dangerous or slow, or disagree with their examples."""
+    for text in (*file.patterns, *file.frames, *file.context, *file.absent):
+        yield from (f"{why}: {text}" for why in pattern_faults(text))
+    compiled = _compiled(file)
+    for pattern in compiled:
+        if not any(pattern.search(example) for example in file.examples):
+            yield f"no example for the pattern {pattern.pattern}"
+        slow = slowest_s(pattern, file.examples)
+        if slow > SLOW_S:
+            yield f"takes {slow * 1000:.0f} ms on a hostile line: {pattern.pattern}"
+    for example in file.examples:
+        if not any(pattern.search(example) for pattern in compiled):
+            yield f"matched by no pattern: {example!r}"
+    for line in file.counter_examples:
+        yield from (
+            f"{pattern.pattern} matches the counter-example {line!r}"
+            for pattern in compiled
+            if pattern.search(line)
+        )
+
+
+def check_names(file: CauseFile, files: Mapping[str, CauseFile]) -> Iterator[str]:
+    """Names of phases, causes and captures that do not exist; texts that a root must have."""
+    yield from (f"phases: there is no phase {name}" for name in file.phases if name not in PHASES)
+    for relation in ("yields_to", "explains", "confused_with"):
+        for name in getattr(file, relation):
+            if name not in files or name == file.id:
+                yield f"{relation}: there is no other cause {name}"
+    captures = {name for pattern in _compiled(file) for name in pattern.groupindex}
+    yield from (f"group_by: no pattern captures {n}" for n in file.group_by if n not in captures)
+    for remedy in file.remedies:
+        values = (remedy.say, *map(str, remedy.changes.set.values()))
+        for name in (name for value in values for name in _PLACEHOLDER.findall(value)):
+            if name not in captures:
+                yield f"remedies: no pattern captures {{{name}}}"
+    if file.role is Role.ROOT:
+        for key in ("means", "remedies", "sources"):
+            if not getattr(file, key):
+                yield f"a root cause needs the key {key}"
+
+
+def check_flags(file: CauseFile) -> Iterator[str]:
+    """Flags of remedies and culprits that the newest flag table does not know."""
+    table = load_flag_table()
+    named = [*file.culprits.flags]
+    for remedy in file.remedies:
+        named += [*remedy.changes.set, *remedy.changes.unset]
+    for name in dict.fromkeys(named):
+        if name in file.fork_flags:
+            continue
+        spec = table.specs.get(name)
+        if spec is None:
+            yield f"there is no flag {name}; write its canonical name, or list it in fork_flags"
+
+
+def pattern_faults(text: str) -> Iterator[str]:
+    """What makes a pattern unfit: it must mean the same in re, RE2 and Hyperscan, in linear time.
+
+    So: no look-around, no back-reference, no unbounded repeat inside another
+    one, and no bounded repeat above 200.
+    """
+    try:
+        re.compile(text)
+        tree = re._parser.parse(text)  # type: ignore[attr-defined]
+    except (re.error, RecursionError) as error:
+        yield f"does not compile ({error})"
+        return
+    yield from dict.fromkeys(_faults(tree, unbounded=False))
+
+
+def _faults(node: Any, *, unbounded: bool) -> Iterator[str]:
+    for operation, value in node:
+        name = str(operation)
+        if name in ("ASSERT", "ASSERT_NOT"):
+            yield "look-around"
+        elif name in ("GROUPREF", "GROUPREF_EXISTS"):
+            yield "back-reference"
+        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+            _, high, inner = value
+            endless = str(high) == "MAXREPEAT"
+            if endless and unbounded:
+                yield "nested unbounded repeats"
+            if not endless and high > MAX_REPEAT:
+                yield f"a repeat above {MAX_REPEAT}"
+            yield from _faults(inner, unbounded=unbounded or endless)
+        elif name == "SUBPATTERN":
+            yield from _faults(value[-1], unbounded=unbounded)
+        elif name == "ATOMIC_GROUP":
+            yield from _faults(value, unbounded=unbounded)
+        elif name == "BRANCH":
+            for branch in value[1]:
+                yield from _faults(branch, unbounded=unbounded)
+
+
+def hostile_lines(examples: Iterable[str]) -> Iterator[str]:
+    """Lines of 4 kB that make a careless pattern backtrack: its own examples, stretched."""
+    for filler in ("a", "0", " ", "'", "a.", "a ", "/a", "(a)"):
+        yield (filler * LINE_BYTES)[:LINE_BYTES]
+    for example in examples:
+        yield (example * LINE_BYTES)[:LINE_BYTES]
+        yield (example[:-1] * LINE_BYTES)[:LINE_BYTES]
+        for cut in range(1, 4):
+            head = example[: len(example) * cut // 4]
+            yield (head + head[-1:] * LINE_BYTES)[:LINE_BYTES]
+            yield (head + "a1 " * LINE_BYTES)[:LINE_BYTES]
+
+
+def slowest_s(pattern: re.Pattern[str], examples: Iterable[str]) -> float:
+    """Seconds that the pattern needs for its worst hostile line, the best of three tries."""
+
+    def once(line: str) -> float:
+        start = perf_counter()
+        pattern.search(line)
+        return perf_counter() - start
+
+    worst = 0.0
+    for line in hostile_lines(examples):
+        took = once(line)
+        if took > worst:  # only a new worst is worth repeating on a shared machine
+            worst = max(worst, min(took, *(once(line) for _ in range(_TRIES - 1))))
+    return worst
+
+
+def _compiled(file: CauseFile) -> list[re.Pattern[str]]:
+    found = []
+    for text in file.patterns:
+        try:
+            found.append(re.compile(text))
+        except re.error:
+            continue  # check_patterns reports it
+    return found
+
+
+def _cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> Iterator[str]:
+        if name in way:
+            yield " > ".join((*way[way.index(name) :], name))
+        elif name not in done:
+            for after in edges.get(name, ()):
+                yield from visit(after, (*way, name))
+            done.add(name)
+
+    for name in edges:
+        yield from visit(name, ())

@@ -1,0 +1,124 @@
+"""What one cause file may hold, checked when it is read.
+
+In:  the mapping of a YAML file (triage.yamlfile). Out: a Cause of the core.
+Not: whether the patterns are good (check.py).
+
+A file may leave out every key but `id`, `title`, `role` and `patterns`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
+
+Text = Annotated[str, Field(min_length=1)]
+Id = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Scalar = str | bool | int | float
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ChangesFile(_Strict):
+    """The edits of a remedy; values may hold `{name}` of a capture."""
+
+    set: dict[str, Scalar] = {}
+    unset: tuple[Text, ...] = ()
+    env: dict[str, Scalar] = {}
+
+
+class RemedyFile(_Strict):
+    """A way out, what it costs, and who says that it works."""
+
+    say: Text
+    changes: ChangesFile = ChangesFile()
+    disposition: Disposition
+    cost: Text
+    evidence: Literal[
+        "maintainer-confirmed", "user-confirmed", "program-output", "suggested", "inferred"
+    ]
+
+    def remedy(self) -> Remedy:
+        """The remedy as the core knows it; numbers become the words of a command line."""
+        return Remedy(
+            say=self.say,
+            set_flags=tuple((flag, _word(value)) for flag, value in self.changes.set.items()),
+            unset=self.changes.unset,
+            set_env=tuple((name, str(value)) for name, value in self.changes.env.items()),
+            disposition=self.disposition,
+            cost=self.cost,
+            evidence=self.evidence,
+        )
+
+
+class CulpritsFile(_Strict):
+    """Flags and variables that the cause makes suspect, in their canonical names."""
+
+    flags: tuple[Text, ...] = ()
+    env: tuple[Text, ...] = ()
+
+
+class CauseFile(_Strict):
+    """One file of `causes/`. `fork_flags` are flags that no released SGLang has."""
+
+    id: Id
+    title: Text
+    means: str = ""
+    role: Role
+    severity: Severity = Severity.SUSPECT
+    phases: tuple[Text, ...] = ()
+    patterns: tuple[Text, ...] = Field(min_length=1)
+    frames: tuple[Text, ...] = ()
+    context: tuple[Text, ...] = ()
+    absent: tuple[Text, ...] = ()
+    hang: bool = False
+    transient: bool = False
+    yields_to: tuple[Id, ...] = ()
+    yields_to_kernels: bool = False
+    explains: tuple[Id, ...] = ()
+    culprits: CulpritsFile = CulpritsFile()
+    group_by: tuple[Text, ...] = ()
+    confused_with: tuple[Id, ...] = ()
+    decoys: tuple[Text, ...] = ()
+    remedies: tuple[RemedyFile, ...] = ()
+    fork_flags: tuple[Text, ...] = ()
+    examples: tuple[Text, ...] = Field(min_length=1)
+    counter_examples: tuple[Text, ...] = ()
+    sources: tuple[Text, ...] = ()
+
+    def cause(self) -> Cause:
+        """The cause as the core knows it; folded text loses its line ends."""
+        return Cause(
+            id=self.id,
+            title=self.title,
+            means=" ".join(self.means.split()),
+            role=self.role,
+            severity=self.severity,
+            phases=self.phases,
+            patterns=self.patterns,
+            frames=self.frames,
+            context=self.context,
+            absent=self.absent,
+            hang=self.hang,
+            transient=self.transient,
+            yields_to=self.yields_to,
+            yields_to_kernels=self.yields_to_kernels,
+            explains=self.explains,
+            culprit_flags=self.culprits.flags,
+            culprit_env=self.culprits.env,
+            group_by=self.group_by,
+            confused_with=self.confused_with,
+            decoys=self.decoys,
+            remedies=tuple(remedy.remedy() for remedy in self.remedies),
+            examples=self.examples,
+            counter_examples=self.counter_examples,
+            sources=self.sources,
+        )
+
+
+def _word(value: Scalar) -> str | bool:
+    return value if isinstance(value, bool) else str(value)
