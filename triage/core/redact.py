@@ -29,7 +29,7 @@ _SECRETS = tuple(
 )
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
-_SECRET_NAME = re.compile(r"(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL)S?$")
+_SECRET_NAME = re.compile(r"(?i)(^|_|-)(TOKEN|SECRET|PASSWORD|PASSWD|API[_-]?KEY|CREDENTIAL)S?$")
 
 # Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
 # `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.
@@ -86,6 +86,27 @@ def redact_env(env: Mapping[str, str]) -> dict[str, str]:
         name: MARKER if _SECRET_NAME.search(name) else redact_text(value)
         for name, value in env.items()
     }
+
+
+def redact_document(value: object) -> object:
+    """A JSON value with every string in it redacted, and hidden what stands under a secret's name.
+
+    Working on the values and not on the written text keeps the document whole.
+    """
+    match value:
+        case str():
+            return redact_text(value)
+        case dict():
+            return {
+                name: MARKER
+                if isinstance(inner, str) and inner and _SECRET_NAME.search(str(name))
+                else redact_document(inner)
+                for name, inner in value.items()
+            }
+        case list() | tuple():
+            return [redact_document(inner) for inner in value]
+        case _:
+            return value
 
 
 def _hide_last_group(match: re.Match[bytes]) -> bytes:

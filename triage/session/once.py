@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.command import read_argv
+from triage.command import read_argv, read_command_file
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Capture, Hung, LaunchSpec, Patience
 from triage.errors import UsageError
 from triage.launch import free_port, launch
 from triage.session.logs import causes, classify, flag_table
 from triage.store import SessionFolder
+
+DEFAULT_PORT = 30000  # Source: SGLang 0.5.23, server_args.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,26 +45,20 @@ def run_once(
     """
     from triage.core.live import Live
 
-    argv, port = tuple(words), 0
-    try:
-        command = read_argv(words, flag_table())
-    except UsageError:
-        # A script of the user's own: nothing can be added to it, so its port is
-        # found among the ports that its processes come to listen on.
-        command = None
-    if command is not None:
-        named = command.config.get("port")
-        port = int(named) if isinstance(named, str) and named.isdigit() else 0
+    argv = tuple(words)
+    direct, port = _named_port(words)
     session = SessionFolder.create(
         folder, {"name": "run", "digest": "", "engine": "sglang", "simulated": False,
                  "replay": None, "sources": {}, "argv": list(argv)}
     )  # fmt: skip
     say(f"session: {session.path}")
     with free_port() as free:
-        if command is not None and port == 0 and not command.wrapper:
-            port = free
-            argv = (*argv, "--port", str(free))
+        if port == 0 and direct:
+            port, argv = free, (*argv, "--port", str(free))
             say(f"port: {free} (none was given)")
+        elif port == 0:
+            port = DEFAULT_PORT
+            say(f"port: {port} (SGLang's default; the command names none)")
         spec = LaunchSpec(
             argv=argv,
             cwd=str(Path.cwd()),
@@ -73,3 +69,22 @@ def run_once(
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
     return Once(capture=capture, diagnosis=classify(capture.log, outcome=capture.outcome))
+
+
+def _named_port(words: Sequence[str]) -> tuple[bool, int]:
+    """Whether flags can be added at the end of the words, and the port that they name (or 0).
+
+    Nothing can be added to a script or to words that start a container; what
+    port a script names is read from it.
+    """
+    try:
+        command = read_argv(words, flag_table())
+        direct = not command.wrapper
+    except UsageError:
+        direct = False
+        try:
+            command = read_command_file(Path(words[-1]), flag_table())
+        except UsageError:
+            return False, 0
+    named = command.config.get("port")
+    return direct, int(named) if isinstance(named, str) and named.isdigit() else 0

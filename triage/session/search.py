@@ -16,7 +16,7 @@ from typing import Any
 
 from triage.core.plan import next_trials
 from triage.core.recommend import Recommendation, recommend
-from triage.core.redact import redact_env, redact_text
+from triage.core.redact import redact_document, redact_env, redact_text
 from triage.core.trials import Done, Entry, Seen, Trial
 from triage.errors import UsageError
 from triage.recipe import Recipe, dump_recipe, load_recipe
@@ -188,4 +188,4 @@ def wanted_entry(journal: list[Entry]) -> Entry | None:
 
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(redact_text(json.dumps(document, indent=1)) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(redact_document(dict(document)), indent=1) + "\n", encoding="utf-8")

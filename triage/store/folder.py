@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from triage.core.redact import redact_text
+from triage.core.redact import redact_document, redact_text
 from triage.errors import HostError, NothingError, UsageError
 
 ROOT = ".triage"
@@ -111,10 +111,13 @@ class SessionFolder:
 
     def write(self, name: str, document: Mapping[str, Any] | str) -> Path:
         """Put a document in place in one step, secrets redacted; a reader never sees half of it."""
-        text = document if isinstance(document, str) else json.dumps(document, indent=1) + "\n"
+        if isinstance(document, str):
+            text = redact_text(document)
+        else:
+            text = json.dumps(redact_document(dict(document)), indent=1) + "\n"
         target, new = self.path / name, self.path / f".{name}.new"
         with new.open("w", encoding="utf-8") as file:
-            file.write(redact_text(text))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         new.replace(target)

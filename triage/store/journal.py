@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.config import Config
+from triage.core.redact import redact_document
 from triage.core.trials import Entry, Seen
 from triage.errors import UsageError
 from triage.render.search_documents import trial_document
@@ -32,7 +33,7 @@ class Journal:
 
     def append(self, entry: Entry) -> None:
         """Put the entry on disk, then into memory: what was not stored never happened."""
-        line = json.dumps(trial_document(entry), separators=(",", ":")) + "\n"
+        line = json.dumps(redact_document(trial_document(entry)), separators=(",", ":")) + "\n"
         created = not self.path.exists()
         with self.path.open("ab") as file:
             file.write(line.encode())
