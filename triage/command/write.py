@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from triage.command.configfile import write_config_file
 from triage.command.script import locate_script
-from triage.command.source import UNIT, EnvSite, Layer, Located, Word, unit_environment
+from triage.command.source import SHELL, UNIT, EnvSite, Layer, Located, Word, unit_environment
 from triage.command.unit import locate_unit
 from triage.core.config import Config, Flag, Given, ServerCommand, argv, words
 from triage.core.flags import FlagTable, Known
@@ -39,8 +39,8 @@ def write_command(command: ServerCommand, config: Config, table: FlagTable | Non
     Raises:
         UsageError: the form cannot hold the config, or `command.text` is not what was read.
     """
-    if command.form == "server-args":
-        return shlex.join([*PROGRAM, *argv(config)]) + "\n"
+    if command.form == "server-args" or not command.text:
+        return _fresh(command, config)
     if command.form == "sglang-config":
         if table is not None:
             _check_config_file(config, table)
@@ -54,6 +54,18 @@ def write_command(command: ServerCommand, config: Config, table: FlagTable | Non
     edits[at] += added
     edits[-1] += _flag_edits(located, command, config)
     return _rebuilt(located, edits)
+
+
+def _fresh(command: ServerCommand, config: Config) -> str:
+    """One line, for a command that has no text of its own."""
+    assigned = [SHELL.assignment("", name, value) for name, value in config.env]
+    program = command.program or PROGRAM
+    if command.wrapper:
+        options = [word for text in assigned for word in ("-e", text)]
+        before = [shlex.join(command.wrapper[:-1]), *options, shlex.quote(command.wrapper[-1])]
+    else:
+        before = assigned
+    return " ".join([*before, shlex.join([*program, *argv(config)])]) + "\n"
 
 
 def _check_config_file(config: Config, table: FlagTable) -> None:

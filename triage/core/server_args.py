@@ -151,11 +151,12 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     flags: dict[str, Value] = {}
     for field, value in values.items():
         spec = table.by_field(field)
-        if spec is None or field in NOISE or NOISY_LISTS.match(field):
+        if spec is None or _is_noise(field):
             continue
         if field == "tokenizer_path" and value == values.get("model_path"):
             continue
-        if not _is_default(value, spec) and (FILLED_IN.get(field) != value or value is None):
+        filled_in = field in FILLED_IN and value == FILLED_IN[field]
+        if not filled_in and not _is_default(value, spec):
             flags |= table.normal({spec.name: value})
     return flags
 
@@ -165,8 +166,14 @@ def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
     return tuple(
         name
         for name, value in dump.values.items()
-        if value not in (None, False, 0, "", [], (), {}) and table.by_field(name) is None
+        if value not in (None, False, 0, "", [], (), {})
+        and not _is_noise(name)
+        and table.by_field(name) is None
     )
+
+
+def _is_noise(field: str) -> bool:
+    return field in NOISE or bool(NOISY_LISTS.match(field))
 
 
 def _is_default(value: object, spec: FlagSpec) -> bool:

@@ -1,0 +1,118 @@
+"""The dump of the resolved arguments, in both styles, whole and cut."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from triage.core.flags import table_of
+from triage.core.server_args import ServerArgsDump, changed_flags, find_dump, unknown_fields
+
+FLAGS = Path(__file__).parents[2] / "triage/knowledge/flags/sglang-0.5.23.yaml"
+TABLE = table_of(yaml.load(FLAGS.read_text(), yaml.CSafeLoader))
+
+NEW = (
+    "[2026-01-01 10:00:00] server_args={'model_path': '/models/x', 'tokenizer_path': '/models/x',"
+    " 'tp_size': 8, 'ep_size': 1, 'enable_nccl_nvls': True, 'disable_radix_cache': False,"
+    " 'random_seed': 77, 'cuda_graph_config': {'decode': {'bs': [1, 2]}},"
+    " 'chat_template': \"it's, {odd\", 'mem_fraction_static': 0.88, 'lora_paths': ['a', 'b'],"
+    " 'json_model_override_args': '{\"a\": 1}', 'page_size': 1, 'enable_tf32_matmul': False,"
+    " 'uvicorn_access_log_exclude_prefixes': [], 'ddtree_width': 4, 'dllm_fdfo': False}\n"
+    "[2026-01-01 10:00:01] next line, tp_size=3\n"
+)
+OLD = (
+    "[2025-01-01 10:00:00] server_args=ServerArgs(model_path='/models/x', tp_size=2,"
+    " mode=Mode.FAST, nested=Other(a=1, b=[2]), gone=<object at 0x1>, log_level='debug')\n"
+)
+
+
+def test_the_dict_style_is_read_to_its_own_bracket() -> None:
+    dump = find_dump(NEW)
+    assert dump is not None
+    assert dump.complete
+    assert dump.unreadable == ()
+    assert dump.values["chat_template"] == "it's, {odd"
+    assert dump.values["cuda_graph_config"] == {"decode": {"bs": [1, 2]}}
+    assert len(dump.values) == 17
+
+
+def test_the_call_style_is_read_and_an_object_without_a_literal_is_named() -> None:
+    assert find_dump(OLD) == ServerArgsDump(
+        {
+            "model_path": "/models/x",
+            "tp_size": 2,
+            "mode": "Mode.FAST",
+            "nested": {"a": 1, "b": [2]},
+            "log_level": "debug",
+        },
+        unreadable=("gone",),
+    )
+
+
+def test_only_flags_that_differ_and_mean_something_are_left() -> None:
+    dump = find_dump(NEW)
+    assert dump is not None
+    assert changed_flags(dump, TABLE) == {
+        "model-path": "/models/x",
+        "tp-size": "8",
+        "enable-nccl-nvls": True,
+        "chat-template": "it's, {odd",
+        "mem-fraction-static": "0.88",
+        "lora-paths": ("a", "b"),
+        "json-model-override-args": '{"a": 1}',
+        "dllm-fdfo": False,
+    }
+    assert unknown_fields(dump, TABLE) == ("ddtree_width",)
+
+
+@pytest.mark.parametrize("cut", range(60, NEW.index("}\n") + 1, 7))
+def test_a_cut_line_loses_only_the_value_that_was_cut(cut: int) -> None:
+    whole = find_dump(NEW)
+    dump = find_dump(NEW[:cut])
+    assert whole is not None
+    assert dump is not None
+    assert not dump.complete
+    assert dump.unreadable == ()
+    assert dump.values == {k: whole.values[k] for k in dump.values}
+    assert list(whole.values)[: len(dump.values)] == list(dump.values)
+
+
+def test_a_log_without_the_line_has_no_dump() -> None:
+    assert find_dump("[2026-01-01 10:00:00] server_args are wrong\n{'a': 1}\n") is None
+
+
+def test_a_bare_dump_is_read_without_the_words_before_it() -> None:
+    dump = find_dump("{'model_path': 'm', 'tp_size': 2}")
+    assert dump == ServerArgsDump({"model_path": "m", "tp_size": 2})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(" * 5000,
+        "[" * 300 + "]" * 300,
+        "-" * 50_000 + "1",
+        "__import__('os')",
+        "open('x')",
+        "{**a}",
+        "1 if x else 2",
+        "f'{x}'",
+    ],
+)
+def test_nothing_is_evaluated_and_deep_values_are_named(value: str) -> None:
+    dump = find_dump(f"server_args={{'tp_size': 2, 'x': {value}, 'ep_size': 4}}")
+    assert dump is not None
+    assert dump.values["tp_size"] == 2
+    assert "x" not in dump.values or dump.values["x"] == {}
+
+
+def test_ten_megabytes_in_one_line_are_read_in_seconds() -> None:
+    line = "server_args={" + ", ".join(f"'k{i}': 'v'" for i in range(500_000)) + "}"
+    started = time.perf_counter()
+    dump = find_dump(line)
+    assert time.perf_counter() - started < 8
+    assert dump is not None
+    assert not dump.complete
