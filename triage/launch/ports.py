@@ -33,7 +33,7 @@ def reserve(span: int) -> Iterator[int]:
     """
     bases = range(_LOWEST, _ephemeral() - span, span)
     # Each process begins elsewhere, so that parallel ones seldom meet.
-    first = os.getpid() * 7 % len(bases)
+    first = os.getpid() * 7 % max(1, len(bases))
     for base in [*bases[first:], *bases[:first]]:
         lock = _take(base)
         if lock is None:

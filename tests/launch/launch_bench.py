@@ -1,0 +1,137 @@
+"""A launch of the fake engine, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from triage.core.launch import Capture, LaunchSpec, Patience
+from triage.launch import Server, free_port, launch, tree
+
+ENGINE = str(Path(__file__).with_name("fake_engine.py"))
+PATIENT = Patience(silent_s=20, total_s=30)
+
+
+@dataclass
+class LineWatcher:
+    """READY and FATAL lines count; `phase NAME` is a landmark; a hook sees each chunk."""
+
+    hook: Callable[[bytes], None] = lambda _: None
+    phase: str = "unknown"
+    ready_line: int = 0
+    fatal_line: int = 0
+    seen: bytes = b""
+
+    def feed(self, raw: bytes) -> None:
+        self.seen += raw
+        for number, line in enumerate(self.seen.split(b"\n")[:-1], start=1):
+            if line.startswith(b"phase "):
+                self.phase = line.split()[1].decode()
+            elif line.startswith(b"READY"):
+                self.ready_line = self.ready_line or number
+            elif line.startswith(b"FATAL"):
+                self.fatal_line = self.fatal_line or number
+        self.hook(raw)
+
+
+@dataclass
+class Bench:
+    """Launches the fake engine; `events` and `watcher` are of the last launch."""
+
+    folder: Path
+    port: int
+    watcher: LineWatcher = field(default_factory=LineWatcher)
+    events: list[str] = field(default_factory=list)
+
+    def spec(self, *words: str, patience: Patience = PATIENT, **changes: object) -> LaunchSpec:
+        values: dict[str, object] = {
+            "argv": (sys.executable, ENGINE, str(self.port), *words),
+            "port": self.port,
+            "patience": patience,
+        }
+        return LaunchSpec(**(values | changes))  # type: ignore[arg-type]
+
+    def launch(
+        self,
+        *words: str,
+        patience: Patience = PATIENT,
+        while_ready: Callable[[Server], None] | None = None,
+        stop_grace_s: float = 5.0,
+        **changes: object,
+    ) -> Capture:
+        return launch(
+            self.spec(*words, patience=patience, **changes),
+            self.folder,
+            self.watcher,
+            while_ready=while_ready,
+            on_event=self.events.append,
+            stop_grace_s=stop_grace_s,
+        )
+
+    def log(self) -> str:
+        return (self.folder / "server.log").read_text()
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A bench on a free port; afterwards no process, TMPDIR or port is left."""
+    before = set(Path("/tmp").glob("tri-*"))
+    with free_port() as port:
+        yield Bench(tmp_path / "launch", port)
+    assert alive_below(os.getpid()) == []
+    assert alive_with(str(tmp_path)) == []
+    assert set(Path("/tmp").glob("tri-*")) <= before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder that takes 1 MB: a disk of that size, or without root a limit on file size."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() == 0:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", folder], check=True)
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
+    try:
+        yield folder
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def alive_below(pid: int) -> list[tree.Proc]:
+    """Live descendants of a process."""
+    return [proc for proc in tree.descendants([pid], tree.table()) if proc.alive]
+
+
+def alive_with(token: str) -> list[tree.Proc]:
+    """Live processes other than this one that have the token in their command line."""
+    found = []
+    for proc in tree.table().values():
+        try:
+            words = Path(f"/proc/{proc.pid}/cmdline").read_text(errors="replace")
+        except OSError:
+            continue
+        if token in words and proc.alive and proc.pid != os.getpid():
+            found.append(proc)
+    return found
+
+
+def wait_until(condition: Callable[[], object], within_s: float = 10.0) -> None:
+    """Return once the condition holds; fail after `within_s`."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
