@@ -23,7 +23,7 @@ from triage.errors import UsageError
 
 LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LOOKS_LIKE = re.compile(
-    r"\A(?:\s*#[^\n]*\n|\s*\n|---[^\n]*\n)*\s*"
+    r"\A(?:[ \t]*(?:#[^\n]*)?\r?\n|---[^\n]*\n)*[ \t]*"
     r"(?:['\"]?[A-Za-z][\w-]*['\"]?[ \t]*:(?:\s|\Z)|\{)"
 )
 MAX_DEPTH = 32

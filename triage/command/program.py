@@ -17,7 +17,6 @@ from triage.command.docker import PROGRAMS, read_docker_run
 from triage.command.source import ASSIGNMENT, EnvSite, Layer, Located, Word, values
 from triage.errors import UsageError
 
-RESERVED = frozenset(["then", "do", "else", "elif", "if", "while", "until", "{", "!", "time"])
 # Words that only start what follows: a launch of ours does without them.
 STARTERS = {"exec": "-a", "nohup": "", "setsid": "", "command": "", "builtin": ""}
 # Wrappers that change how the server runs; option letters that take a word.
@@ -103,12 +102,7 @@ def _take_positional(located: Located) -> None:
 def _peel(words: Sequence[Word], layers: list[Layer], peeled: _Peeled, base: str) -> bool:
     """Takes one wrapper off; False if the word is none."""
     at, layer = peeled.at, layers[-1]
-    word = words[at].value
-    if word in RESERVED:
-        peeled.at += 1
-        if peeled.at < len(words):
-            layer.env_at = words[peeled.at].start
-    elif base in STARTERS:
+    if base in STARTERS:
         peeled.at = _skip_options(words, at + 1, (STARTERS[base],))
     elif base == "env":
         _peel_env(words, layer, peeled)

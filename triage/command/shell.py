@@ -36,6 +36,7 @@ BRACED = re.compile(
 ARRAY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=\(", re.ASCII)
 HEREDOC_END = re.compile(r"['\"\\]")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b"}
+RESERVED = frozenset(["then", "do", "else", "elif", "if", "while", "until", "{", "!", "time"])
 MAX_WORDS = 200_000
 
 
@@ -169,7 +170,10 @@ class ShellReader:
             else:
                 simple.words.append(word)
         else:
-            simple.words += self._word()
+            words = self._word()
+            if not simple.words and not simple.sites and self.text[start : self._at] in RESERVED:
+                return
+            simple.words += words
         simple.end = self._at
 
     def _set(self, name: str, value: str, *, unresolved: bool) -> None:

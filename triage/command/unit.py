@@ -89,7 +89,9 @@ def _entries(text: str) -> list[Entry]:
             section = head["name"]
         elif not COMMENT.match(text, at) and (entry := ENTRY.match(text, at, line_end)):
             end = line_end
-            while end < len(text) and text[entry.end() : end].rstrip("\r").endswith("\\"):
+            while (
+                end < len(text) and text[max(entry.end(), end - 2) : end].rstrip("\r")[-1:] == "\\"
+            ):
                 following = text.find("\n", end + 1)
                 following = len(text) if following < 0 else following
                 while re.match(r"[ \t]*[#;]", text[end + 1 : following]) and following < len(text):
@@ -97,7 +99,8 @@ def _entries(text: str) -> list[Entry]:
                     following = len(text) if following < 0 else following
                 end = following
             if section == "Service":
-                value_end = max(entry.end(), len(text[:end].rstrip("\r\\ \t\n")))
+                value = text[entry.end() : end].rstrip("\r\\ \t\n")
+                value_end = entry.end() + len(value)
                 entries.append(Entry(entry["key"], at, entry.end(), value_end, end + 1))
             line_end = end
         at = line_end + 1

@@ -149,23 +149,44 @@ def _replacement(sources: Sequence[Word], one: Given, texts: Sequence[str]) -> d
 def _word_edits(layer: Layer, located: Located, replaced: Mapping[int, list[str]]) -> list[Edit]:
     """Edits of the places of the flag words; words of one place are written out together."""
     edits: list[Edit] = []
+    gone: list[tuple[int, int]] = []
     sources = located.words
     at = 0
     while at < len(sources):
-        place = (sources[at].start, sources[at].end)
-        end = at
-        while end < len(sources) and (sources[end].start, sources[end].end) == place:
-            end += 1
+        end = _place_end(sources, at)
+        start, stop = sources[at].start, sources[at].end
         if any(number in replaced for number in range(at, end)):
             texts = [
                 text
                 for number in range(at, end)
                 for text in replaced.get(number, [sources[number].value])
             ]
-            start = place[0] if texts else _gap_start(layer.text, place[0])
-            edits.append((start, place[1], _joined(layer, texts)))
+            if texts:
+                edits.append((start, stop, _joined(layer, texts)))
+            elif gone and WHOLE_GAP.fullmatch(layer.text[gone[-1][1] : start]):
+                gone[-1] = (gone[-1][0], stop)
+            else:
+                gone.append((start, stop))
         at = end
-    return edits
+    return edits + [_removed(layer.text, start, stop) for start, stop in gone]
+
+
+def _place_end(sources: Sequence[Word], at: int) -> int:
+    """The position behind the words that share the place of this one."""
+    end = at + 1
+    while end < len(sources) and sources[end].start == sources[at].start:
+        end += 1
+    return end
+
+
+def _removed(text: str, start: int, stop: int) -> Edit:
+    """The place goes, with the blank before it; after a comment, with the blank behind it."""
+    gap = _gap_start(text, start)
+    line = text[text.rfind("\n", 0, gap) + 1 : gap]
+    following = WHOLE_GAP.match(text, stop)
+    if re.search(r"(?:^|\s)[#;]", line) and "\n" in text[gap:start] and following:
+        return start, following.end(), ""
+    return gap, stop, ""
 
 
 def _joined(layer: Layer, texts: Sequence[str]) -> str:
@@ -173,7 +194,7 @@ def _joined(layer: Layer, texts: Sequence[str]) -> str:
 
 
 def _gap_start(text: str, at: int) -> int:
-    found = GAP.search(text[max(0, at - 10_000) : at])
+    found = GAP.search(text[max(0, at - 2_000) : at])
     return at - len(found[0]) if found else at
 
 
@@ -189,9 +210,11 @@ def _added_flags(
     gap = " "
     starts = [one.first for one in given if 0 <= one.first < count]
     if starts:
-        first = sources[starts[-1]].start
-        before = sources[starts[-1] - 1].end if starts[-1] else located.program_end
-        between = layer.text[before:first]
+        first = starts[-1]
+        while first and sources[first - 1].start == sources[first].start:
+            first -= 1
+        before = sources[first - 1].end if first else located.program_end
+        between = layer.text[before : sources[first].start]
         gap = between if WHOLE_GAP.fullmatch(between) and "\n" in between else " "
     return [(at, at, "".join(gap + _joined(layer, texts) for texts in added))]
 
