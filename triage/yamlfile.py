@@ -88,18 +88,6 @@ def parse_yaml(text: str, name: str, model: type[M]) -> M:
         raise reader.refusal(error.errors(include_url=False), model) from None
 
 
-def mistake(path: Path, where: Where, what: str) -> UsageError:
-    """The error of a value that fits its model but not the rest of the file; `where` is its key."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return UsageError(f"{path}: {what}")
-    reader = _Reader(str(path))
-    reader.read(text)
-    known = reader._known(where)
-    return reader._error(reader.lines.get(known, 1), where, what)
-
-
 class _Reader:
     """One file's nodes as plain data, with the line of every key and item."""
 

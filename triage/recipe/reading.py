@@ -19,8 +19,9 @@ from triage.core.trials import Item, Problem
 from triage.core.units import parse_duration
 from triage.errors import UsageError
 from triage.recipe import Confirm, Noise, Range, Recipe, Repair
+from triage.recipe.places import Where, mistake
 from triage.recipe.schema import RecipeFile, WantedPart
-from triage.yamlfile import Where, load_yaml, mistake
+from triage.yamlfile import load_yaml
 
 
 def read_recipe(path: Path, table: FlagTable) -> Recipe:
