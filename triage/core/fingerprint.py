@@ -1,0 +1,58 @@
+"""A name for a failure that no cause explains, equal for equal failures.
+
+In:  an exception with its frames, or a line. Out: `v1:` and 12 hex digits, and the
+text that was hashed, so that a person can see why two failures are the same.
+Not: grouping similar but unequal failures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from triage.core.diagnosis import Frame
+
+_SENTENCE = 200  # bytes of the message that count
+_FRAMES = 3
+# What differs between two launches that fail alike. One pass, first alternative wins.
+_MASK = re.compile(
+    r"(?P<uuid>\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b)"
+    r"|(?P<address>\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)"
+    r"|(?P<path>(?<![\w.])(?:/[\w.+@\-]+){2,}/?)"
+    r"|(?P<quoted>'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)"
+    r"|(?P<hex>\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b)"
+    r"|(?P<rank>\b(?:TP|PP|DP|EP|[Rr]ank ?)\d+\b)"
+    r"|(?P<number>[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
+)
+_SKIPPED = re.compile(r"(^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)"
+                      r"[/.]|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")  # fmt: skip
+_PACKAGE = re.compile(r".*/(?:site-packages|dist-packages|python)/")
+
+
+def masked(text: str) -> str:
+    """The text with everything that differs between equal failures replaced by its kind."""
+    return _MASK.sub(lambda found: f"<{found.lastgroup}>", text)
+
+
+def fingerprint(exception: str, message: str, frames: Sequence[Frame] = ()) -> tuple[str, str]:
+    """The fingerprint of a failure, and the text that was hashed.
+
+    Args:
+        exception: The type's qualified name, or "" where there is only a line.
+        message: Its first sentence counts, at most 200 bytes, with variable parts masked.
+        frames: Outermost first; the three innermost of the engine's own count.
+    """
+    sentence = message.strip().split("\n", 1)[0]
+    sentence = re.split(r"(?<=[.!?])\s", sentence, maxsplit=1)[0]
+    parts = [exception, masked(sentence[:1000]).encode()[:_SENTENCE].decode("utf-8", "ignore")]
+    own = [frame for frame in frames if not _SKIPPED.search(frame.file)]
+    parts += [_place(frame) for frame in own[-_FRAMES:]]
+    text = " | ".join(parts)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"v1:{digest}", text
+
+
+def _place(frame: Frame) -> str:
+    module = _PACKAGE.sub("", frame.file).removesuffix(".py").replace("/", ".").strip(".")
+    return f"{module}:{frame.function}"

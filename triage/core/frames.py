@@ -1,0 +1,95 @@
+"""Which phase the frames of a traceback prove.
+
+In:  frames, outermost first. Out: a phase, or "".
+Not: phases from landmarks (landmarks.py).
+
+The innermost frame that proves something wins, because outer frames are the
+same for most of a startup. Source: call paths of SGLang 0.4 to 0.5.23 and vLLM.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triage.core.diagnosis import Frame
+
+# A pattern on "file:function" -> phase.
+_PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), phase)
+    for pattern, phase in (
+        (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
+        (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
+        (r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run)", "draft-graph-capture"),
+        (r"prefill_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
+        (r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph", "prefill-graph-capture"),
+        (r"piecewise_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
+        (r"graph_runner\.py:(?!replay|can_run)", "graph-capture"),
+        (r":(capture_decode_graph|init_device_graphs|capture_model)$", "graph-capture"),
+        (r"flashinfer_autotune\.py:|:_?flashinfer_autotune$|:kernel_warmup$", "flashinfer-autotune"),
+        (r":_dummy_run$", "flashinfer-autotune"),
+        (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
+        (r"http_server\.py:_?(execute_server_warmup|wait_and_warmup)", "warmup-request"),
+        (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
+        (r"(comm_fusion|mnnvl_ar|trtllm_ar)\w*\.py:|:_pre_initialize_flashinfer", "comm-buffer-init"),
+        (r":(load_weights\w*|\w*weight_loader\w*|_load_w\w+|\w*_weights_iterator|_prepare_weights"
+         r"|_get_all_weights)$", "weight-load"),
+        (r"weight_utils\.py:\w*(safetensors|weights|buffered|multi_thread|<lambda>)", "weight-load"),
+        (r"/lora/\w+\.py:", "lora-init"),
+        (r"/models/\w+\.py:__init__|loader\.py:_?initialize_model", "model-construct"),
+        (r"(model_loader/\w+|update_config|load_model_utils)\.py:", "model-construct"),
+        (r"attention_registry\.py:|attention_backend_setup\.py:", "attn-backend-init"),
+        (r"attention/\w+_backend\.py:__init__|:init_attention_backend", "attn-backend-init"),
+        (r"kv_cache_configurator\.py:|:(alloc|init|_init|init_target)_memory_pools?$", "kv-pool-init"),
+        (r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:", "kv-pool-init"),
+        (r"(parallel_state|pynccl\w*|custom_all_reduce\w*)\.py:(init\w*|__init__|ncclCommInit\w+)",
+         "dist-init"),
+        (r":(init_torch_distributed|init_distributed_environment|initialize_model_parallel)$",
+         "dist-init"),
+        (r":(set_device|init_device)$", "device-init"),
+        (r"tokenizer_manager\.py:(__init__|init_tokenizer\w*)", "tokenizer-processor"),
+        (r":(get_tokenizer|get_processor|load_chat_template\w*)$", "tokenizer-processor"),
+        (r"template_manager\.py:", "tokenizer-processor"),
+        (r"(configuration_\w+|hf_transformers/config|model_config)\.py:", "config-load"),
+        (r":(get_config|get_hf_config)$", "config-load"),
+        (r"argparse\.py:|:(parse_args|prepare_server_args)$", "arg-parse"),
+        (r"/disaggregation/\w+", "pd-init"),
+        (r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux)\w*",
+         "scheduler-init"),
+        (r":maybe_init_draft_worker$|spec_registry\.py:create_worker", "draft-worker-init"),
+    )
+)  # fmt: skip
+_DRAFT = re.compile(
+    r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$"
+)
+_OF_DRAFT = {
+    "config-load": "draft-config-load",
+    "model-construct": "draft-worker-init",
+    "weight-load": "draft-worker-init",
+    "graph-capture": "draft-graph-capture",
+    "prefill-graph-capture": "draft-graph-capture",
+}
+_TOKENIZER = re.compile(r"tokenizer_manager\.py:__init__$|:get_tokenizer$")
+_IMPORT = re.compile(r"<frozen importlib\._bootstrap")
+
+
+def place(frame: Frame) -> str:
+    """The frame as "file:function", the form that patterns on frames match."""
+    return f"{frame.file}:{frame.function}"
+
+
+def proven_phase(frames: Sequence[Frame]) -> str:
+    """The phase that the innermost telling frame proves; "" if no frame tells."""
+    for number in range(len(frames) - 1, -1, -1):
+        where = place(frames[number])
+        for pattern, phase in _PROOFS:
+            if pattern.search(where):
+                outer = [place(frame) for frame in frames[:number]]
+                if any(map(_DRAFT.search, outer)):
+                    return _OF_DRAFT.get(phase, phase)
+                if phase == "config-load" and any(map(_TOKENIZER.search, outer)):
+                    return "tokenizer-processor"
+                return phase
+    if any(_IMPORT.search(frame.file) for frame in frames):
+        return "import"
+    return ""

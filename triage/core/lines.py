@@ -1,0 +1,183 @@
+"""A physical log line, freed of what other programs wrapped around it.
+
+In:  the bytes of one line, its place in the file, and where a scanner saw something.
+Out: Line values: one for most lines, several where carriage returns redraw a line.
+Not: cutting a file into lines (scan.py) or knowing what a line means.
+
+Source: the line shapes of `docker compose`, `docker logs -t`, Docker's JSON files,
+Kubernetes CRI, journald, Ray, srun, mpirun, and of SGLang, vLLM and NCCL themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+KEPT = 4096  # characters of a long line that are looked at, per place of interest
+_DUMP = "server_args="  # the one line whose whole length matters
+_WINDOWS = 6
+
+
+class Line(NamedTuple):
+    """What one process printed, and where it stands in the raw file.
+
+    `number` counts physical lines from 1, `offset` bytes from 0. `headed` says that
+    the line starts a record of its own: it can neither end nor continue a traceback
+    of another. `rank` is the tag as printed, "main" without one, and "gpuN" or
+    "rankN" where only a device or a global rank is named.
+    """
+
+    offset: int
+    number: int
+    time: str | None
+    rank: str
+    text: str
+    wrapper: str
+    simulated: bool
+    headed: bool
+
+
+_HEAD = re.compile(
+    r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d:\d\d:\d\d)"
+    r"(?P<tag>(?: [A-Z][A-Z_]*\d+)*)\] ?"
+)
+_GPU_HEAD = re.compile(r"\[(gpu(?:_id)?=\d+)\] ?")
+_NCCL_HEAD = re.compile(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
+_TORCH_RANK = re.compile(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
+_VLLM_LEVEL = re.compile(
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[[^\]\s]+\] ?"
+)
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_WRAPPER = re.compile(
+    rf"(?P<cri>(?P<cri_time>{_ISO}) (?:stdout|stderr) [FP](?: |$))"
+    rf"|(?P<iso>(?P<iso_time>{_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$))"
+    r"|(?P<journal>(?P<journal_time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$))"
+    r"|(?P<pod>\[(?P<pod_name>pod/[^\]\s]+)\](?: |$))"
+    r"|(?P<mpi>\[(?P<mpi_name>\d+,\d+)\]<std(?:out|err)>:(?: |$))"
+    r"|(?P<torch>\[(?P<torch_name>rank\d+)\]:(?: |$|(?=\[)))"
+    r"|(?P<vllm>\((?P<vllm_name>(?:Worker|EngineCore|APIServer|ApiServer|RayWorkerWrapper|VllmWorker)"
+    r"[\w-]*) pid=\d+[^)]{0,40}\)(?: |$))"
+    r"|(?P<ray>\((?P<ray_name>[\w.]+ pid=\d+)[^)]{0,60}\)(?: |$))"
+    r"|(?P<compose>\[?(?P<compose_name>[A-Za-z0-9][\w.\-/]{0,63})\]?[ ]{1,40}\|(?: |$))"
+    r"|(?P<srun>[ ]{0,4}(?P<srun_name>\d{1,5}):(?: |$))"
+)
+_PROGRESS = ("it/s]", "s/it]", "%|", "Completed |")
+
+
+def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Iterator[Line]:
+    """The visible parts of one physical line, left to right.
+
+    Args:
+        raw: The line's bytes, with or without its line end.
+        offset: Of the first byte in the file.
+        number: Of the line, from 1.
+        hits: Byte positions in `raw` that must be kept when the line is long.
+    """
+    first: Line | None = None
+    for piece in _pieces(raw, hits):
+        for segment in _segments(piece):
+            line = _peel(segment, offset, number)
+            if first is None:
+                first = line
+            elif not line.headed and not line.wrapper:
+                line = line._replace(
+                    time=line.time or first.time,
+                    rank=first.rank if line.rank == "main" else line.rank,
+                    wrapper=first.wrapper,
+                    simulated=first.simulated,
+                )
+            yield line
+
+
+def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    if text.startswith('{"') and '"log":' in text:
+        text = _docker(text)
+    if len(text) <= KEPT or _DUMP in text[:300]:
+        yield text
+        return
+    yield text[:KEPT]
+    seen = KEPT
+    for hit in list(hits)[:_WINDOWS]:
+        if hit >= seen - 200:
+            seen = hit + KEPT - 1024
+            yield raw[max(0, hit - 1024) : seen].decode("utf-8", "replace")
+
+
+def _docker(text: str) -> str:
+    """The `log` field of a Docker JSON record, or the text itself if it is none.
+
+    The record's time is put in front, in the shape that `docker logs -t` prints.
+    """
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(record, dict) or not isinstance(record.get("log"), str):
+        return text
+    log: str = record["log"].rstrip("\r\n")
+    time = record.get("time")
+    return f"{time} {log}" if isinstance(time, str) and re.fullmatch(_ISO, time) else log
+
+
+def _segments(text: str) -> Iterator[str]:
+    """The parts that carriage returns and unfinished progress bars put on one line."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    parts = [part for part in text.split("\r") if part] if "\r" in text else [text]
+    if len(parts) > 2 * _WINDOWS:
+        parts = parts[:_WINDOWS] + parts[-_WINDOWS:]
+    for part in parts or [""]:
+        if any(mark in part for mark in _PROGRESS):
+            start = 0
+            for head in _HEAD.finditer(part):
+                if head.start() > start:
+                    yield part[start : head.start()]
+                start = head.start()
+            yield part[start:]
+        else:
+            yield part
+
+
+def _peel(text: str, offset: int, number: int) -> Line:
+    """One Line of one visible part: wrappers off, rank and time read."""
+    time: str | None = None
+    rank, wrapper, simulated, headed = "main", "", False, False
+    for _ in range(6):
+        found = _WRAPPER.match(text)
+        if found is None:
+            break
+        kind = found.lastgroup or ""
+        kind = kind.removesuffix("_time").removesuffix("_name")
+        groups = found.groupdict()
+        if groups.get(f"{kind}_time"):
+            time = groups[f"{kind}_time"]
+        name = groups.get(f"{kind}_name") or ""
+        if kind == "compose" and name == "simulated":
+            simulated = True
+        elif name:
+            wrapper = f"{wrapper} {name}".strip()
+            if kind in ("torch", "vllm"):
+                rank = name
+        text = text[found.end() :]
+    head = _HEAD.match(text)
+    if head is not None:
+        time, headed = head["time"], True
+        rank = head["tag"].strip() or rank
+        text = text[head.end() :]
+    elif (level := _VLLM_LEVEL.match(text)) is not None:
+        time, headed = time or level["time"], level["level"] not in ("ERROR", "CRITICAL")
+        text = text[level.end() :]
+    elif (gpu := _GPU_HEAD.match(text)) is not None:
+        rank, headed, text = gpu[1], True, text[gpu.end() :]
+    if rank == "main" and text:
+        if "NCCL " in text and (nccl := _NCCL_HEAD.match(text)) is not None:
+            rank, headed = f"gpu{nccl[1]}", True
+        elif text[0] == "[" and (torch := _TORCH_RANK.match(text)) is not None:
+            rank, headed = f"rank{torch[1]}", True
+    if time is not None:
+        time = time.replace(" ", "T", 1) if time[:4].isdigit() else time
+    return Line(offset, number, time, rank, text, wrapper, simulated, headed)

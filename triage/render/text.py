@@ -1,0 +1,175 @@
+"""A diagnosis as text, in the order in which a tired person reads.
+
+In:  a Diagnosis. Out: lines of at most 80 columns where the words allow it, no colour.
+Not: JSON (documents.py).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
+from triage.core.config import Flag as ConfigFlag
+from triage.core.diagnosis import Advice, Diagnosis, Root
+
+WIDTH = 80
+_LABEL = 9  # columns of the words that begin a line
+_LINES = 8  # line numbers named of a sort
+_REMEDIES = 3
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
+    """The answer: what, where, why, what to ignore, what to do.
+
+    Args:
+        diagnosis: What was found.
+        explain: Add how far each rank came, and what the fingerprint was made of.
+    """
+    d = diagnosis
+    lines = [_headline(d)]
+    if d.cause and d.title:
+        lines += _wrapped(d.title[:1].upper() + d.title[1:] + _stop(d.title), "  ")
+    if d.simulated:
+        lines += _wrapped("This log is simulated; nothing of it ran on a GPU.", "  ")
+    if d.refused:
+        lines += _labelled("refused", d.refused)
+    lines += _root(d)
+    lines += _because(d)
+    for decoy in d.decoys[:3]:
+        lines += _labelled("ignore", f"line {decoy.line}: {decoy.why}")
+    lines += _consequences(d)
+    for suspect in d.suspects[:5]:
+        value = "" if suspect.value in (True, None) else f" {_shown(str(suspect.value))}"
+        lines += _labelled("suspect", f"--{suspect.flag}{value}: {suspect.why}")
+    for advice in d.remedies[:_REMEDIES]:
+        lines += _advice(advice)
+    if d.also:
+        lines += _labelled("or", ", ".join(f"{a.cause} ({a.confidence})" for a in d.also[:3]))
+    if explain:
+        lines += _explained(d)
+    lines += _next(d)
+    return "\n".join(lines)
+
+
+def _headline(d: Diagnosis) -> str:
+    where = "" if d.phase == "unknown" else f" in {d.phase}"
+    match d.outcome:
+        case "healthy":
+            return "healthy: the server was ready"
+        case "empty":
+            return "empty: no line of an engine"
+        case "interrupted":
+            return f"interrupted{where}: somebody stopped the launch"
+    if d.cause:
+        word = ", hung" if d.outcome == "hung" else ""
+        return f"{d.cause}  ({d.confidence} confidence{word})"
+    if d.outcome == "hung":
+        return f"{d.title or 'hung'}{where}  ({d.confidence} confidence)"
+    if d.root is None:
+        return f"failed{where}: {d.title or 'no line says why'}"
+    return f"unknown failure{where}  ({d.fingerprint or 'no fingerprint'})"
+
+
+def _root(d: Diagnosis) -> Iterator[str]:
+    if d.root is None:
+        return
+    place = f"line {d.root.line}  {_ranks(d)}  {d.phase}"
+    yield from _labelled("root", place)
+    yield from _labelled("", _shown(d.root.text, 480))
+    code = d.traceback
+    if code is not None and code.message and _bare(d.root, code.exception):
+        yield from _labelled("", _shown(code.message.split("\n")[0], 240))
+    if code is not None and code.frames:
+        inner = code.frames[-1]
+        yield from _labelled("at", _shown(f"{inner.file}:{inner.line} in {inner.function}", 240))
+
+
+def _bare(root: Root, exception: str) -> bool:
+    return root.text.strip() == exception
+
+
+def _ranks(d: Diagnosis) -> str:
+    if d.ranks == ("all",):
+        return f"all {d.ranks_total} ranks"
+    shown = ", ".join(d.ranks[:4]) + (" ..." if len(d.ranks) > 4 else "")  # noqa: PLR2004
+    return f"{shown} of {d.ranks_total} ranks" if d.ranks_total > 1 else shown or "main"
+
+
+def _because(d: Diagnosis) -> Iterator[str]:
+    if d.outcome == "failed" and d.root is None and d.cascade:
+        yield from _labelled("because", f"only line {d.cascade[0]} and what follows tell of the end;"
+                                        " the kernel log may tell more")  # fmt: skip
+
+
+def _consequences(d: Diagnosis) -> Iterator[str]:
+    parts: list[str] = []
+    if d.cascade and d.root is not None:
+        parts.append(f"line {_numbers(d.cascade)} ({_count(len(d.cascade), 'consequence')})")
+    if d.teardown:
+        parts.append(f"{_count(len(d.teardown), 'line')} of teardown")
+    if parts:
+        yield from _labelled("explains", ", ".join(parts))
+
+
+def _advice(advice: Advice) -> Iterator[str]:
+    cost = f" Cost: {advice.cost}." if advice.cost and advice.cost != "none" else ""
+    evidence = f" [{advice.disposition}, {advice.evidence or 'no source'}]"
+    yield from _labelled("try", advice.say + _stop(advice.say) + cost + evidence)
+    for change in advice.changes:
+        yield " " * (_LABEL + 4) + _change(change)
+
+
+def _change(change: Change) -> str:
+    match change:
+        case SetFlag(name, value):
+            return shlex.join(words(ConfigFlag(name, value)))
+        case UnsetFlag(name):
+            return f"without --{name}"
+        case SetEnv(name, text):
+            return f"{name}={shlex.quote(text)}"
+        case UnsetEnv(name):
+            return f"without {name}"
+
+
+def _explained(d: Diagnosis) -> Iterator[str]:
+    if d.fingerprint:
+        yield from _labelled("print", f"{d.fingerprint} of: {_shown(d.fingerprint_of, 400)}")
+    for step in d.timeline[:40]:
+        after = "" if step.seconds is None else f"  after {step.seconds:g} s"
+        yield from _labelled("passed", f"line {step.line}  {step.rank}  {step.phase}{after}")
+
+
+def _next(d: Diagnosis) -> Iterator[str]:
+    if d.cause:
+        yield f"next: triage explain {d.cause}"
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    first = f"  {label:<{_LABEL}}"
+    return wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+
+
+def _shown(text: str, most: int = 120) -> str:
+    """Text of a log, safe for a terminal: no control or direction characters, cut."""
+    text = _UNPRINTABLE.sub(" ", text)
+    return text if len(text) <= most else text[: most - 4] + " ..."
+
+
+def _numbers(lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines[:_LINES])) + (" ..." if len(lines) > _LINES else "")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def _stop(text: str) -> str:
+    return "" if text.endswith((".", "!", "?")) else "."
