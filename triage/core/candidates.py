@@ -28,9 +28,10 @@ from triage.core.tracebacks import Traceback, unwrapped
 # Exceptions that programs use to find their way: what is raised while one of
 # them is handled says what was really missed.
 _SIGNPOSTS = frozenset(
-    "KeyError IndexError AttributeError StopIteration EOFError NotImplementedError CancelledError"
-    " JSONDecodeError ModuleNotFoundError ImportError FileNotFoundError LookupError Empty".split()
-)
+    ("KeyError", "IndexError", "AttributeError", "StopIteration", "EOFError", "LookupError",
+     "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
+     "ImportError", "FileNotFoundError", "Empty")
+)  # fmt: skip
 _NOISE = frozenset((Role.BENIGN, Role.CASCADE, Role.TEARDOWN))
 
 
@@ -41,7 +42,8 @@ class Candidate:
     `strength` is 0 if the process certainly ended with it, 1 if that is likely, 2 if
     it was only logged. `passed` says that the rank went on afterwards. `noise` marks
     consequences. `chain` is the line of the newest exception of a chain (0: none), and
-    `place` the position among its exceptions, in order of preference. `specific` counts what the cause demanded beside the pattern.
+    `place` the position among its exceptions, in order of preference. `specific` counts
+    what the cause demanded beside the pattern.
     """
 
     line: int
@@ -92,12 +94,16 @@ def candidates(generation: Generation, causes: Sequence[Cause]) -> list[Candidat
 
 
 def eligible(
-    cause: Cause, line: int, phases: set[str], frames: str, generation: Generation, index: int
+    cause: Cause, phases: set[str], *, line: int, frames: str, supported: int | None
 ) -> bool:
-    """Whether what the cause demands beside its pattern holds at this line."""
+    """Whether what the cause demands beside its pattern holds at this line.
+
+    `phases` are those that frames and landmarks name; `supported` is the first line
+    that bore out the cause's context.
+    """
     if cause.phases and "unknown" not in phases and not phases & set(cause.phases):
         return False
-    if cause.context and not 0 < generation.supported.get(index, 0) <= line:
+    if cause.context and (supported is None or supported > line):
         return False
     return not cause.frames or any(re.search(pattern, frames) for pattern in cause.frames)
 
@@ -151,11 +157,13 @@ def _of_chain(
             cause = causes[index]
             if cause.role is not Role.ROOT or cause.hang:
                 continue
-            if not eligible(cause, member.line, phases, frames, generation, index):
+            supported = generation.supported.get(index)
+            if not eligible(cause, phases, line=member.line, frames=frames, supported=supported):
                 continue
             named = True
             yield _of_traceback(
-                member, members, generation, base, cause=cause, captures=captures, noise=noise, chain=tb.line, place=number,
+                member, members, generation, base, cause=cause, captures=captures,
+                noise=noise, chain=tb.line, place=number,
                 specific=bool(cause.frames) + bool(cause.phases) + bool(cause.context),
             )  # fmt: skip
     if not named:
@@ -190,7 +198,8 @@ def _of_traceback(
     return Candidate(
         line=tb.line, offset=tb.offset, rank=tb.rank, time=tb.time, text=tb.text, tb=tb,
         phase=_phase(tb, members, generation, cause), strength=strength, cause=cause,
-        captures=captures or {}, passed=passed, noise=noise, chain=chain, place=place, specific=specific,
+        captures=captures or {}, passed=passed, noise=noise, chain=chain, place=place,
+        specific=specific,
     )  # fmt: skip
 
 
@@ -219,7 +228,8 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
             continue
         line = hit.line
         phases = {"arg-parse"} if ": error: " in line.text else {hit.phase}
-        if not eligible(cause, line.number, phases, "", generation, hit.cause):
+        supported = generation.supported.get(hit.cause)
+        if not eligible(cause, phases, line=line.number, frames="", supported=supported):
             continue
         kind = ending(line.text)
         sure = cause.severity is Severity.FATAL or kind is Ending.FATAL

@@ -14,7 +14,6 @@ from datetime import datetime
 from triage.core.candidates import Candidate
 from triage.core.cascade import Finding, find, with_ranks_resolved
 from triage.core.causes import Cause, Severity
-from triage.core.config import Config
 from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step, Suspect
 from triage.core.endings import Ending, from_outside
 from triage.core.evidence import Generation

@@ -25,8 +25,10 @@ _MASK = re.compile(
     r"|(?P<rank>\b(?:TP|PP|DP|EP|[Rr]ank ?)\d+\b)"
     r"|(?P<number>[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
 )
-_SKIPPED = re.compile(r"(^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)"
-                      r"[/.]|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")  # fmt: skip
+_SKIPPED = re.compile(
+    r"(?:^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)[/.]|^<"
+    r"|/lib/python3[\d.]*/(?!site-packages|dist-packages)"
+)
 _PACKAGE = re.compile(r".*/(?:site-packages|dist-packages|python)/")
 
 

@@ -24,7 +24,8 @@ def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None
         cause = causes[hit.cause]
         if cause.role is not Role.ROOT or not cause.hang:
             continue
-        if not eligible(cause, hit.line.number, phases, "", generation, hit.cause):
+        supported = generation.supported.get(hit.cause)
+        if not eligible(cause, phases, line=hit.line.number, frames="", supported=supported):
             continue
         phase = hit.phase
         if cause.phases and phase not in cause.phases:

@@ -47,14 +47,16 @@ _GPU_HEAD = re.compile(r"\[(gpu(?:_id)?=\d+)\] ?")
 _NCCL_HEAD = re.compile(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
 _TORCH_RANK = re.compile(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
 _VLLM_LEVEL = re.compile(
-    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[[^\]\s]+\] ?"
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[[^\]\s]+\] ?"
 )
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _WRAPPER = re.compile(
     rf"(?P<cri>(?P<cri_time>{_ISO}) (?:stdout|stderr) [FP](?: |$))"
     rf"|(?P<iso>(?P<iso_time>{_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$))"
-    r"|(?P<journal>(?P<journal_time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$))"
+    r"|(?P<journal>(?P<journal_time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)"
+    r" \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$))"
     r"|(?P<pod>\[(?P<pod_name>pod/[^\]\s]+)\](?: |$))"
     r"|(?P<mpi>\[(?P<mpi_name>\d+,\d+)\]<std(?:out|err)>:(?: |$))"
     r"|(?P<torch>\[(?P<torch_name>rank\d+)\]:(?: |$|(?=\[)))"
@@ -142,19 +144,17 @@ def _segments(text: str) -> Iterator[str]:
             yield part
 
 
-def _peel(text: str, offset: int, number: int) -> Line:
-    """One Line of one visible part: wrappers off, rank and time read."""
+def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
+    """The text without wrappers; their time; the rank and the sources that they name."""
     time: str | None = None
-    rank, wrapper, simulated, headed = "main", "", False, False
+    rank, wrapper, simulated = "main", "", False
     for _ in range(6):
         found = _WRAPPER.match(text)
         if found is None:
             break
         kind = found.lastgroup or ""
-        kind = kind.removesuffix("_time").removesuffix("_name")
         groups = found.groupdict()
-        if groups.get(f"{kind}_time"):
-            time = groups[f"{kind}_time"]
+        time = groups.get(f"{kind}_time") or time
         name = groups.get(f"{kind}_name") or ""
         if kind == "compose" and name == "simulated":
             simulated = True
@@ -163,8 +163,14 @@ def _peel(text: str, offset: int, number: int) -> Line:
             if kind in ("torch", "vllm"):
                 rank = name
         text = text[found.end() :]
-    head = _HEAD.match(text)
-    if head is not None:
+    return text, time, rank, wrapper, simulated
+
+
+def _peel(text: str, offset: int, number: int) -> Line:
+    """One Line of one visible part: wrappers off, rank and time read."""
+    text, time, rank, wrapper, simulated = _unwrap(text)
+    headed = False
+    if (head := _HEAD.match(text)) is not None:
         time, headed = head["time"], True
         rank = head["tag"].strip() or rank
         text = text[head.end() :]

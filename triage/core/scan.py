@@ -16,6 +16,7 @@ from typing import Protocol
 
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
+_LONG = 4096  # bytes of a line from which on the places of the triggers matter
 _HITS = 16  # places remembered on one line
 
 
@@ -82,7 +83,10 @@ class Scanner:
     def _finish(self, line: bytes, more: int) -> None:
         """Hand on a line that arrived in pieces; `more` bytes of it are not in `line`."""
         hits = self._hits(line)
-        if hits or self._sink.hungry or self._every:
+        interesting = bool(hits)
+        if len(line) <= _LONG:
+            hits = []
+        if interesting or self._sink.hungry or self._every:
             self._sink.take(line, self.offset, self.lines + 1, hits)
         self.offset += len(line) + more
         self.lines += 1
@@ -128,6 +132,6 @@ class Scanner:
             while at >= 0:
                 start = block.rfind(b"\n", 0, at) + 1
                 end = block.find(b"\n", at)
-                marked[start] = self._hits(block[start:end]) if end - start > 4096 else []
+                marked[start] = self._hits(block[start:end]) if end - start > _LONG else []
                 at = block.find(trigger, end)
         return marked

@@ -30,8 +30,9 @@ _GROUP = re.compile(r"\s*[|+](?:-\+?-*)?(?: |$)")
 _EXCEPTION = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
 _BARE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 _WORDS = frozenset(
-    "INFO WARNING ERROR DEBUG CRITICAL FATAL Killed Aborted Terminated Usage Example Note".split()
-)
+    ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
+     "Usage", "Example", "Note")
+)  # fmt: skip
 _WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
 
@@ -163,9 +164,10 @@ class _Stream:
         if previous is not None and not line.headed:
             rank, header = previous.rank, header or previous.header
         elif not header and above is not None and above.number == line.number - 1:
-            if above.text.rstrip().endswith(":"):
-                header = above.text.strip()
-                rank = above.rank if rank == "main" else rank
+            # A logger prints the record first: "[... TP0] It failed:", then the traceback.
+            said = above.text.strip()
+            if said.endswith(":"):
+                header, rank = said, above.rank if rank == "main" else rank
         tb = Traceback(rank, line.wrapper, line.number, header[:200], time=line.time)
         tb.last = line.number
         if previous is not None:

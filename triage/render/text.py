@@ -64,6 +64,8 @@ def _headline(d: Diagnosis) -> str:
             return "empty: no line of an engine"
         case "interrupted":
             return f"interrupted{where}: somebody stopped the launch"
+        case _:
+            pass
     if d.cause:
         word = ", hung" if d.outcome == "hung" else ""
         return f"{d.cause}  ({d.confidence} confidence{word})"
@@ -85,7 +87,8 @@ def _root(d: Diagnosis) -> Iterator[str]:
         yield from _labelled("", _shown(code.message.split("\n")[0], 240))
     if code is not None and code.frames:
         inner = code.frames[-1]
-        yield from _labelled("at", _shown(f"{inner.file}:{inner.line} in {inner.function}", 240))
+        file = re.sub(r".*/(?:site|dist)-packages/", "", inner.file)
+        yield from _labelled("at", _shown(f"{file}:{inner.line} in {inner.function}", 240))
 
 
 def _bare(root: Root, exception: str) -> bool:
@@ -101,8 +104,9 @@ def _ranks(d: Diagnosis) -> str:
 
 def _because(d: Diagnosis) -> Iterator[str]:
     if d.outcome == "failed" and d.root is None and d.cascade:
-        yield from _labelled("because", f"only line {d.cascade[0]} and what follows tell of the end;"
-                                        " the kernel log may tell more")  # fmt: skip
+        yield from _labelled(
+            "because", f"only line {d.cascade[0]} tells of the end; the kernel log may tell more"
+        )
 
 
 def _consequences(d: Diagnosis) -> Iterator[str]:
@@ -150,7 +154,11 @@ def _next(d: Diagnosis) -> Iterator[str]:
 
 def _labelled(label: str, text: str) -> list[str]:
     first = f"  {label:<{_LABEL}}"
-    return wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first)) or [first]
+    rest = " " * len(first)
+    return wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=rest,
+        break_on_hyphens=False, break_long_words=False,
+    ) or [first.rstrip()]  # fmt: skip
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
