@@ -53,6 +53,9 @@ class ExpectFile(_Strict):
     suspects: list[dict[str, Any]] = []
     remedies: list[dict[str, Any]] = []
     also: list[dict[str, Any]] = []
+    simulated: bool = False
+    provenance: str = ""
+    refused: str = ""
 
 
 class CaseFile(_Strict):
