@@ -338,6 +338,9 @@ BOMB = "a: &a [x, x]\n" + "".join(
         ("some: yaml\nof: others\n", "the YAML file starts no SGLang server that triage can see"),
         ("model-path: !!python/object/apply:os.system [x]\n", "the config file:1: could not determine a constructor for the tag 'tag:yaml.org,2002:python/object/apply:os.system'"),
         ("docker run --rm", "docker run names no image"),
+        ("V0=xxxxxxxx\n" + "".join(f'V{i + 1}="$V{i}$V{i}"\n' for i in range(99)), "the variables of the command grow beyond any command line"),
+        ("A=(a b)\n" + 'A=("${A[@]}" "${A[@]}")\n' * 99, "the variables of the command grow beyond any command line"),
+        ("a: b\n" * 20_000, "the config file: too long for a config file"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_sentence(text: str, sentence: str) -> None:

@@ -27,6 +27,7 @@ LOOKS_LIKE = re.compile(
     r"(?:['\"]?[A-Za-z][\w-]*['\"]?[ \t]*:(?:\s|\Z)|\{)"
 )
 MAX_DEPTH = 32
+MAX_EVENTS = 20_000  # the engine has some 500 flags
 # What YAML 1.1 does not take as it is, or takes for a line end.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
@@ -55,7 +56,7 @@ def read_config_file(text: str, table: FlagTable, name: str = "the config file")
     for key_node, value_node in root.value:
         key = str(key_node.value)
         value = _loaded(value_node, name)
-        found = table.lookup(key)
+        found = table.lookup(key, suggest=False)
         if isinstance(found, Known) and not found.spec.config_file:
             problems.append(
                 f"{table.engine} {table.version} refuses {key} in a config file: it belongs on the"
@@ -137,7 +138,9 @@ def _root(text: str, name: str) -> yaml.MappingNode:
     depth = 0
     try:
         # Events come one by one; composing recurses in C and would overflow.
-        for event in yaml.parse(text, LOADER):
+        for number, event in enumerate(yaml.parse(text, LOADER)):
+            if number > MAX_EVENTS:
+                raise UsageError(f"{name}: too long for a config file")
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH:

@@ -38,6 +38,7 @@ HEREDOC_END = re.compile(r"['\"\\]")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b"}
 RESERVED = frozenset(["then", "do", "else", "elif", "if", "while", "until", "{", "!", "time"])
 MAX_WORDS = 200_000
+MAX_EXPANDED = 4 << 20  # characters that variables put in; they can double line by line
 
 
 @dataclass(slots=True)
@@ -100,6 +101,7 @@ class ShellReader:
         self._at = 0
         self._heredocs: list[tuple[str, bool]] = []
         self._words = 0
+        self._expanded = 0
 
     def commands(self) -> Iterator[Simple]:
         """The simple commands in order; the caller updates `variables` between them."""
@@ -321,10 +323,12 @@ class ShellReader:
             name = braced["name"]
             if braced["all"]:
                 if name in self.arrays:
+                    self._spend(sum(1 + len(word.value) for word in self.arrays[name]))
                     return list(self.arrays[name]), False
             elif name in self.variables and (
                 self.variables[name] or ":" not in (braced["op"] or "")
             ):
+                self._spend(len(self.variables[name]))
                 return self.variables[name], name in self.open
             elif braced["op"] and not re.search(r"[$`'\"\\]", braced["default"]):
                 if "=" in braced["op"]:
@@ -345,6 +349,11 @@ class ShellReader:
             if depth == 0 and token[0] == ")":
                 return token.end()
         raise self._unfinished(at, "$(")
+
+    def _spend(self, chars: int) -> None:
+        self._expanded += chars
+        if self._expanded > MAX_EXPANDED:
+            raise UsageError("the variables of the command grow beyond any command line")
 
     def _note(self, text: str) -> None:
         if text not in self.notes and len(self.notes) < 40:  # noqa: PLR2004  enough to read

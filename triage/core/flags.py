@@ -157,14 +157,15 @@ class FlagTable:
         """The flag behind a name of the `server_args=` line, such as `tp_size`."""
         return self._by_field.get(name)
 
-    def lookup(self, spelling: str) -> Lookup:
+    def lookup(self, spelling: str, *, suggest: bool = True) -> Lookup:
         """What a spelling means, with or without dashes, `_` for `-` allowed.
 
         Exact spellings first, then abbreviations that only one option begins
-        with. A command line may not use `_` for `-`: see parse.
+        with. A command line may not use `_` for `-`: see parse. Without
+        `suggest` a slip is not compared with all flags, which takes milliseconds.
         """
         name = spelling.strip().lstrip("-").replace("_", "-")
-        return self._option(f"--{name}", suggest=True) if name else Unknown()
+        return self._option(f"--{name}", suggest=suggest) if name else Unknown()
 
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
         if option in self._options:
@@ -329,7 +330,7 @@ class FlagTable:
         """
         flags: dict[str, Value] = {}
         for key, given in mapping.items():
-            match self.lookup(key):
+            match self.lookup(key, suggest=False):
                 case Known(spec, _, negated):
                     name = spec.name
                     value = _value(key, given, spec.style, negated=negated)
