@@ -134,10 +134,13 @@ def shm(name: str) -> None:
 
 
 def semaphore(_: str = "") -> None:
+    """Keep a named semaphore, without the process that would remove it in the end."""
+    import multiprocessing.resource_tracker
     import multiprocessing.synchronize
 
     lock = multiprocessing.get_context("spawn").Semaphore()
     KEEP.append(lock)
+    os.kill(multiprocessing.resource_tracker._resource_tracker._pid, signal.SIGKILL)  # type: ignore[attr-defined]
     say(f"semaphore /dev/shm/sem.{lock._semlock.name.lstrip('/')}")  # type: ignore[attr-defined]
 
 

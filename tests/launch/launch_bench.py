@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from triage.core.launch import Capture, LaunchSpec, Patience
-from triage.launch import Server, free_port, launch, tree
+from triage.launch import Server, free_port, launch, sockets, tree
 
 ENGINE = str(Path(__file__).with_name("fake_engine.py"))
 PATIENT = Patience(silent_s=20, total_s=30)
@@ -81,14 +82,17 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    """A bench on a free port; afterwards no process, TMPDIR or port is left."""
-    before = set(Path("/tmp").glob("tri-*"))
-    with free_port() as port:
-        yield Bench(tmp_path / "launch", port)
-    assert alive_below(os.getpid()) == []
-    assert alive_with(str(tmp_path)) == []
-    assert set(Path("/tmp").glob("tri-*")) <= before
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A bench on a free port; afterwards no process, listener or TMPDIR is left."""
+    with tempfile.TemporaryDirectory(prefix="bench-", dir="/tmp") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        with free_port() as port:
+            yield Bench(tmp_path / "launch", port)
+            assert sockets.listeners(port) == ()
+        assert alive_below(os.getpid()) == []
+        assert alive_with(str(tmp_path)) == []
+        assert list(Path(temporary).iterdir()) == []
 
 
 @pytest.fixture

@@ -150,3 +150,11 @@ def test_a_wildcard_listener_is_reached_through_loopback_and_hides_specific_ones
     assert here.hides(anywhere)
     assert not here.hides(there)
     assert not six.hides(here)
+
+
+def test_a_tmpdir_that_is_too_long_for_a_socket_is_not_used(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 60)
+    deep.mkdir()
+    assert process._temporary({"TMPDIR": str(deep)}) == "/tmp"
+    assert process._temporary({"TMPDIR": "/no/such"}) == "/tmp"
+    assert process._temporary({"TMPDIR": "/dev/shm"}) == "/dev/shm"

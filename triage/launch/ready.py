@@ -25,6 +25,7 @@ _TOKENS = 8
 _LOOK_S = 0.2  # between two looks for a listener
 _FIRST_HEALTH_S = 2.0  # most engines print their ready line sooner
 _SLOWEST_S = 10.0
+_RETRY_S = 0.6  # after a generation that failed
 _UNAVAILABLE = 503
 _REFUSALS = 5
 
@@ -109,7 +110,7 @@ class Prover(threading.Thread):
             else:
                 if self._own_server() is server:
                     return answer
-            pause = 1.0
+            pause = _RETRY_S
         return None
 
     def _healthy(self, server: Server) -> bool:

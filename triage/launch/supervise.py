@@ -237,7 +237,7 @@ class _Watch:
         return None
 
     def _dump_stacks(self) -> None:
-        self.say("silent for too long; reading the stacks of its processes")
+        self.say("patience is over; reading the stacks of its processes")
         path = self.record.folder / _STACKS
         try:
             path.write_text(stacks.dump(self.target.pids()), encoding="utf-8")
