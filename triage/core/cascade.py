@@ -175,7 +175,7 @@ def _finish(
     others: dict[str, Candidate] = {}
     if root is not None:
         mark = root.signature
-        same = [c for c in ranking.left if c.signature == mark]
+        same = sorted((c for c in ranking.left if c.signature == mark), key=lambda c: c.line)
         ranking.steps.append(f"root: {_say(root)}")
         for c in ranking.left:
             if c.cause is not None and c.signature != mark:

@@ -88,7 +88,7 @@ def _size(value: object) -> int:
 
 
 def ranks_of(found: Sequence[str], generation: Generation, total: int) -> tuple[str, ...]:
-    """The ranks as a diagnosis names them: all alike, the tags, or the untagged process."""
+    """The ranks as a diagnosis names them: all alike, the tags by number, or "main"."""
     tags = sorted({rank for rank in found if rank != "main"}, key=_by_number)
     if not tags:
         return ("main",)
@@ -98,5 +98,6 @@ def ranks_of(found: Sequence[str], generation: Generation, total: int) -> tuple[
     return tuple(tags)
 
 
-def _by_number(tag: str) -> tuple[object, ...]:
-    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", tag))
+def _by_number(tag: str) -> tuple[tuple[int, str], ...]:
+    parts = re.split(r"(\d+)", tag)
+    return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)

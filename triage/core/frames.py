@@ -35,7 +35,7 @@ _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r":_pre_initialize_flashinfer", "comm-buffer-init"),
         (r":(load_weights\w*|\w*weight_loader\w*|_load_w\w+|\w*_weights_iterator|_prepare_weights"
          r"|_get_all_weights)$", "weight-load"),
-        (r"weight_utils\.py:\w*(safetensors|weights|multi_thread|<lambda>)", "weight-load"),
+        (r"weight_utils\.py:(?!get_quant_config)", "weight-load"),
         (r"/lora/\w+\.py:", "lora-init"),
         (r"/models/\w+\.py:__init__|loader\.py:_?initialize_model", "model-construct"),
         (r"(model_loader/\w+|update_config|load_model_utils)\.py:", "model-construct"),
@@ -70,7 +70,7 @@ _OF_DRAFT = {
     "graph-capture": "draft-graph-capture",
     "prefill-graph-capture": "draft-graph-capture",
 }
-_TOKENIZER = re.compile(r"tokenizer_manager\.py:__init__$|:get_tokenizer$")
+_TOKENIZER = re.compile(r":get_tokenizer$")
 _IMPORT = re.compile(r"<frozen importlib\._bootstrap")
 
 

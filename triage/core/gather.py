@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from triage.core import endings, landmarks
+from triage.core.causes import Role
 from triage.core.endings import STOPPED_BY, Ending, ending
 from triage.core.evidence import Generation, Hit
 from triage.core.lines import Line, clean
@@ -39,7 +40,7 @@ _TROUBLE = re.compile(
 _KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
             "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
 _GENERAL = (HEAD, CAUSE, CONTEXT, ", line ", "Error", "Exception", "Interrupt", "hit an exception",
-            "triage.replay", "graph failed", "server version", "Process ", "usage: ")  # fmt: skip
+            "triage.replay", "graph failed", "server version", "Process Spawn")  # fmt: skip
 
 
 def scan_literals(matcher: Matcher) -> tuple[bytes, ...]:
@@ -156,32 +157,31 @@ class Gatherer:
             if kind is Ending.STOP and not generation.stop:
                 generation.stop = line.number
             generation.add_ending(kind, line, self._phase(line))
-        if kind in (None, Ending.SURVIVOR):
-            self._kernel(line)
-
-    def _kernel(self, line: Line) -> None:
-        if _KERNEL.search(line.text) and _TROUBLE.search(line.text):
-            self.generation.add_kernel(line)
 
     def _match(self, line: Line, tb: Traceback | None) -> None:
         generation, matcher = self.generation, self._matcher
         inner = unwrapped(line.text)
         found = dict(matcher.match(inner)) if inner else {}
         found |= dict(matcher.match(line.text))
+        if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
+            tb = None  # not the message of "a child died", but what stands below it
         for index, captures in found.items():
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
-        if tb is not None and tb.line == line.number and matcher.causes:
-            self._kernel(line._replace(rank=tb.rank))
+        if tb is None or tb.line == line.number:
+            harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
+            if not harmless and _blames_kernel(line.text):
+                generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
         for index in matcher.refuted(line.text):
             generation.forget(index)
         for index in matcher.supported(line.text):
             generation.supported.setdefault(index, line.number)
 
     def _phase(self, line: Line) -> str:
-        tagged = line.headed or not self.generation.tags
+        known = line.rank in self.generation.timeline.phases
+        tagged = (line.headed and known) or not self.generation.tags
         return self.generation.timeline.phase(line.rank, tagged=tagged)
 
     def _collect(self) -> None:
@@ -207,6 +207,13 @@ class Gatherer:
             generation.stop = generation.stop or tb.line
         elif is_uncaught(tb) and not tb.header:
             generation.dead = True
+
+
+def _blames_kernel(text: str) -> bool:
+    if _KERNEL.search(text) is None or _TROUBLE.search(text) is None:
+        return False
+    # A model of another architecture that misses its kernels' package is no trouble.
+    return not text.startswith("Ignore import error")
 
 
 def is_uncaught(tb: Traceback) -> bool:

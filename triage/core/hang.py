@@ -28,6 +28,8 @@ def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None
         if not eligible(cause, phases, line=hit.line.number, frames="", supported=supported):
             continue
         phase = hit.phase
+        if phase == "attn-backend-init" and "comm-buffer-init" in cause.phases:
+            phase = "comm-buffer-init"  # no line separates the two
         if cause.phases and phase not in cause.phases:
             phase = next(iter(sorted(phases & set(cause.phases))), phase)
         found.append(

@@ -43,6 +43,7 @@ _HEAD = re.compile(
     r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d:\d\d:\d\d)"
     r"(?P<tag>(?: [A-Z][A-Z_]*\d+)*)\] ?"
 )
+_KERNEL_HEAD = re.compile(r"\[ *\d+\.\d{6}\] ")
 _GPU_HEAD = re.compile(r"\[(gpu(?:_id)?=\d+)\] ?")
 _NCCL_HEAD = re.compile(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
 _TORCH_RANK = re.compile(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
@@ -179,6 +180,8 @@ def _peel(text: str, offset: int, number: int) -> Line:
         text = text[level.end() :]
     elif (gpu := _GPU_HEAD.match(text)) is not None:
         rank, headed, text = gpu[1], True, text[gpu.end() :]
+    elif text[:1] == "[" and _KERNEL_HEAD.match(text) is not None:
+        headed = True
     if rank == "main" and text:
         if "NCCL " in text and (nccl := _NCCL_HEAD.match(text)) is not None:
             rank, headed = f"gpu{nccl[1]}", True
