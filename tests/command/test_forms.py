@@ -250,7 +250,7 @@ def test_a_config_file_is_read_as_the_engine_reads_it() -> None:
     command = read_command(
         "# ours\nmodel-path: m\ntp: 8\nmem-fraction-static: 0.90\nenable-metrics: on\n"
         "disable-radix-cache: false\ncuda-graph-bs-decode: [1, 2]\njson-model-override-args: {a: 1}\n"
-        "chat-template: 010\nlora-strict-loading: true\nep_size: 4\npage-size:\n",
+        "chat-template: 010\nhost: --x\nlora-strict-loading: true\nep_size: 4\npage-size:\n",
         TABLE,
     )
     assert command.form == "sglang-config"
@@ -262,11 +262,13 @@ def test_a_config_file_is_read_as_the_engine_reads_it() -> None:
         "cuda-graph-bs-decode": ("1", "2"),
         "json-model-override-args": '{"a": 1}',
         "chat-template": "8",
+        "host": "--x",
         "lora-strict-loading": True,
         "ep-size": "4",
         "page-size": "None",
     }
     assert command.problems == (
+        "host: --x begins with a dash, the engine takes it for a flag",
         "sglang 0.5.23 refuses lora-strict-loading in a config file: it belongs on the command line",
         "ep_size: the engine accepts only the spelling ep-size",
     )

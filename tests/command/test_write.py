@@ -184,8 +184,11 @@ def in_a_config_file(flags: dict[str, Value]) -> dict[str, Value]:
         for name, value in flags.items()
         if name == "fork-flag"
         or (
-            TABLE.specs[name].config_file
-            and (value is not True or TABLE.specs[name].style == "switch")
+            (not isinstance(value, str) or TABLE.is_value(value))
+            and (
+                TABLE.specs[name].config_file
+                and (value is not True or TABLE.specs[name].style == "switch")
+            )
         )
     }
 
@@ -327,6 +330,8 @@ def test_a_config_file_does_not_take_what_the_engine_refuses_there() -> None:
             command, apply(command.config, [SetFlag("lora-strict-loading", False)]), TABLE
         )
     assert caught.value.hint == "keep the file and add to the command: --no-lora-strict-loading"
+    with pytest.raises(UsageError, match="does not take --chat-template from a config file"):
+        write_command(command, apply(command.config, [SetFlag("chat-template", "-x")]), TABLE)
     with pytest.raises(UsageError, match="no environment variables"):
         write_command(command, Config.of(command.config.flag_values(), {"A": "1"}))
 

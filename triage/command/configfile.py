@@ -67,6 +67,8 @@ def read_config_file(text: str, table: FlagTable, name: str = "the config file")
             notes.append(f"{key} has no value: the engine reads None")
         if isinstance(found, Known) and "_" in key:
             problems.append(f"{key}: the engine accepts only the spelling {_dashed(key)[2:]}")
+        if isinstance(value, str) and not table.is_value(value):
+            problems.append(f"{key}: {value} begins with a dash, the engine takes it for a flag")
         named = table.normal({key: value})
         flags |= named
         own = found.spec.name if isinstance(found, Known) else next(iter(named), _dashed(key))

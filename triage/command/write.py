@@ -74,7 +74,9 @@ def _check_config_file(config: Config, table: FlagTable) -> None:
         if not isinstance(found, Known):
             continue
         bare = found.spec.style == "optional-value" and flag.value is True
-        if not found.spec.config_file or bare or flag.value == ():
+        # The engine writes `--flag value` from the file, in two words.
+        dashed = isinstance(flag.value, str) and not table.is_value(flag.value)
+        if not found.spec.config_file or bare or dashed or flag.value == ():
             raise UsageError(
                 f"{table.engine} {table.version} does not take --{flag.name} from a config file",
                 hint="keep the file and add to the command: " + shlex.join(words(flag)),

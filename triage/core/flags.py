@@ -208,6 +208,10 @@ class FlagTable:
             at += 1 + taken
         return self._parsed(reading)
 
+    def is_value(self, word: str) -> bool:
+        """Whether the engine takes the word for a value where it stands behind a flag."""
+        return word != "--" and self._classify(word) is None
+
     def _classified(self, words: Sequence[str]) -> tuple[list[_Option | None], int]:
         """Per word what option it is, if any; and the position of `--` or the end."""
         last = next((i for i, word in enumerate(words) if word == "--"), len(words))
