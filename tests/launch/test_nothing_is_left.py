@@ -78,7 +78,7 @@ def test_a_semaphore_is_found_although_it_was_renamed(bench: Bench) -> None:
 
 def test_a_shared_memory_file_that_was_there_before_stays(bench: Bench, name: str) -> None:
     (SHM / name).write_bytes(b"x" * 4096)
-    capture = bench.launch(f"shm:{name}", "sleep:0.5", "exit:1")
+    capture = bench.launch(f"shm:{name}", "sleep:1.5", "exit:1")  # longer than between two looks
     assert capture.leftovers == ()
     assert (SHM / name).read_bytes() == b"x" * 4096
 
