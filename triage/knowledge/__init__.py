@@ -4,8 +4,8 @@ In:  package data (`causes/`, `flags/`) or a folder that the user names.
 Out: values of `triage.core`.
 Not: deciding which cause a log shows (triage.core.diagnose).
 
-`load_causes` reads a generated index, so that naming a cause costs neither a
-YAML parser nor a validator; everything else here imports them when called.
+`load_causes` and `load_flag_table` read generated JSON, so that naming a cause
+costs neither a YAML parser nor a validator; the rest imports them when called.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
-from triage.knowledge.stored import load_causes
+from triage.knowledge.stored import load_causes, load_flag_table
 
 if TYPE_CHECKING:
-    from triage.core.flags import FlagTable
     from triage.knowledge.cases import Case
 
 __all__ = ["check_causes", "load_cases", "load_causes", "load_causes_from", "load_flag_table"]
@@ -28,13 +27,6 @@ def load_causes_from(folder: Path) -> tuple[Cause, ...]:
     from triage.knowledge.loader import load_causes_from as load  # noqa: PLC0415
 
     return load(folder)
-
-
-def load_flag_table(version: str = "0.5.23") -> FlagTable:
-    """The flags of one SGLang version; raises UsageError for a version without a table."""
-    from triage.knowledge.loader import load_flag_table as load  # noqa: PLC0415
-
-    return load(version)
 
 
 def check_causes(folder: Path) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from typing import Any
 from triage.core.causes import Role
 from triage.core.phases import PHASES
 from triage.errors import UsageError
-from triage.knowledge.loader import cause_files, load_cause_file, load_flag_table
+from triage.knowledge.loader import cause_files, load_cause_file
 from triage.knowledge.schema import CauseFile
+from triage.knowledge.stored import load_flag_table
 
 LINE_BYTES = 4096  # the classifier looks at no more of a line
 SLOW_S = 0.005  # for one pattern on one hostile line

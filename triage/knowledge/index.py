@@ -1,6 +1,7 @@
-"""Write the index of the package's causes: `python -m triage.knowledge.index`.
+"""Write what the package ships as JSON: `python -m triage.knowledge.index`.
 
-In:  triage/knowledge/causes/*.yaml. Out: triage/knowledge/index.json.
+In:  triage/knowledge/causes/*.yaml and flags/*.yaml.
+Out: triage/knowledge/index.json and flags.json.
 Not: checking the causes (check.py).
 """
 
@@ -9,19 +10,20 @@ from __future__ import annotations
 import sys
 
 from triage.errors import TriageError
-from triage.knowledge.loader import load_causes_from
-from triage.knowledge.stored import CAUSES, INDEX, encode
+from triage.knowledge.loader import flag_documents, load_causes_from
+from triage.knowledge.stored import CAUSES, FLAGS, INDEX, encode, encode_flags
 
 
 def main() -> int:
-    """Write the index; say what is wrong with a file that cannot be read."""
+    """Write both files; say what is wrong with one that cannot be read."""
     try:
-        causes = load_causes_from(CAUSES)
+        causes, flags = load_causes_from(CAUSES), flag_documents()
     except TriageError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
     INDEX.write_text(encode(causes), encoding="utf-8")
-    sys.stderr.write(f"{INDEX}: {len(causes)} causes\n")
+    FLAGS.write_text(encode_flags(flags), encoding="utf-8")
+    sys.stderr.write(f"{len(causes)} causes, {len(flags)} flag tables\n")
     return 0
 
 

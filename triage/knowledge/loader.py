@@ -1,16 +1,16 @@
 """Read knowledge files.
 
-In:  a folder of cause files, or the version of a flag table.
-Out: causes by id; a FlagTable.
+In:  a folder of cause files or of flag tables.
+Out: causes by id; documents by version.
 Not: judging what the files say (check.py).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from triage.core.causes import Cause
-from triage.core.flags import FlagTable, table_of
 from triage.errors import UsageError
 from triage.knowledge.schema import CauseFile
 from triage.yamlfile import load_yaml, plain_yaml
@@ -39,10 +39,7 @@ def load_causes_from(folder: Path) -> tuple[Cause, ...]:
     return tuple(load_cause_file(path).cause() for path in cause_files(folder))
 
 
-def load_flag_table(version: str = "0.5.23") -> FlagTable:
-    """The flags of one SGLang version; raises UsageError for a version without a table."""
-    path = FLAGS / f"sglang-{version}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem.removeprefix("sglang-") for p in FLAGS.glob("*.yaml")))
-        raise UsageError(f"there is no flag table of sglang {version}; known: {known}")
-    return table_of(plain_yaml(path))
+def flag_documents(folder: Path = FLAGS) -> dict[str, dict[str, Any]]:
+    """Version -> `triage.flags/1` document, of all flag tables of a folder."""
+    found = (plain_yaml(path) for path in sorted(folder.glob("sglang-*.yaml")))
+    return {str(document["version"]): document for document in found}

@@ -1,7 +1,7 @@
-"""Causes as JSON: the index that the package ships, read without a YAML parser.
+"""Knowledge as JSON: what the package ships, read without a YAML parser.
 
-In:  causes, or `index.json`. Out: the other one of the two.
-Not: where causes come from (loader.py) or when the index is written (index.py).
+In:  causes, or `index.json`; `flags.json`. Out: its text, or causes; a FlagTable.
+Not: where they come from (loader.py) or when the files are written (index.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
+from triage.core.flags import FlagTable, table_of
+from triage.errors import UsageError
 
 INDEX = Path(__file__).with_name("index.json")
 CAUSES = Path(__file__).with_name("causes")
-HEADER = "python -m triage.knowledge.index writes this from causes/*.yaml; do not edit it"
+FLAGS = Path(__file__).with_name("flags.json")
+HEADER = "python -m triage.knowledge.index writes this from the YAML files; do not edit it"
 
 _DEFAULT = asdict(Cause(id="", title=""))
 
@@ -23,6 +26,21 @@ _DEFAULT = asdict(Cause(id="", title=""))
 def load_causes() -> tuple[Cause, ...]:
     """All causes that the package knows, by id."""
     return decode(INDEX.read_text(encoding="utf-8"))
+
+
+def load_flag_table(version: str = "0.5.23") -> FlagTable:
+    """The flags of one SGLang version; raises UsageError for a version without a table."""
+    tables = json.loads(FLAGS.read_text(encoding="utf-8"))["tables"]
+    if version not in tables:
+        known = ", ".join(tables)
+        raise UsageError(f"there is no flag table of sglang {version}; known: {known}")
+    return table_of(tables[version])
+
+
+def encode_flags(documents: dict[str, dict[str, Any]]) -> str:
+    """The flag tables of `flag_documents` as JSON, one flag a line."""
+    text = json.dumps({"generated": HEADER, "tables": documents}, ensure_ascii=False)
+    return text.replace('{"name": ', '\n{"name": ') + "\n"
 
 
 def encode(causes: tuple[Cause, ...]) -> str:
