@@ -45,6 +45,7 @@ SHAPE = {
     "dtype": "bfloat16",
 }
 EXPERTS = {"num_experts_per_tok": 2}
+THREE_HEADS = {"hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 3}
 CHAT_TEMPLATE = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 # What `git clone` leaves of a large file where git-lfs is not installed.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 246000\n"
@@ -54,6 +55,7 @@ def whole_models() -> dict[str, Callable[[], PreTrainedModel]]:
     """Name -> constructor of the models that start."""
     return {
         "tiny": lambda: LlamaForCausalLM(LlamaConfig(**SHAPE)),
+        "three-heads": lambda: LlamaForCausalLM(LlamaConfig(**SHAPE | THREE_HEADS)),
         "mixtral": lambda: MixtralForCausalLM(
             MixtralConfig(**SHAPE, **EXPERTS, num_local_experts=4, sliding_window=None)
         ),
@@ -72,6 +74,11 @@ def broken_copies() -> dict[str, Callable[[Path], None]]:
         "bad-config": lambda at: (at / "config.json").write_text('{"architectures": ['),
         "bad-tokenizer": lambda at: (at / "tokenizer.json").write_text('{"not": "a tokenizer"'),
         "unknown-type": edit_config(model_type="foo", architectures=["FooForCausalLM"]),
+        "custom-code": edit_config(
+            model_type="custom",
+            architectures=["CustomForCausalLM"],
+            auto_map={"AutoConfig": "configuration_custom.CustomConfig"},
+        ),
         "wrong-width": edit_config(hidden_size=128, head_dim=32),
     }
 

@@ -34,7 +34,7 @@ from typing import assert_never
 
 import psutil
 import yaml
-from scenarios import Scenario, load_scenarios
+from scenarios import DIST_PORT, Scenario, load_scenarios
 
 from triage.core.redact import redact
 
@@ -86,7 +86,9 @@ def command(scenario: Scenario, port: int) -> list[str]:
 
 def environment(scenario: Scenario, tmp: str) -> dict[str, str]:
     """The inherited environment with what every scenario gets, and its own on top."""
-    env = os.environ | {"HF_HUB_OFFLINE": "1", "TMPDIR": tmp} | scenario.environment()
+    path = f"{PYTHON.parent}:{os.environ['PATH']}"  # for py-spy, which the engine calls
+    env = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "TMPDIR": tmp}
+    env |= scenario.environment()
     if scenario.stubs:
         env["PYTHONPATH"] = str(STUBS)
     return env
@@ -139,6 +141,8 @@ def act(scenario: Scenario, launch: Launch, stack: contextlib.ExitStack) -> None
     match scenario.do:
         case "mute-listener":
             stack.enter_context(mute_listener(launch.port))
+        case "dist-listener":
+            stack.enter_context(mute_listener(DIST_PORT))
         case "http-listener":
             stack.enter_context(http_listener(launch.port))
         case "interrupt":
@@ -310,20 +314,20 @@ def replacements() -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
     )
 
 
-def case_document(scenario: Scenario, log: bytes) -> dict[str, object]:
+def case_document(scenario: Scenario, log: bytes, version: str) -> dict[str, object]:
     """case.yaml: where the log comes from and what a classifier must say."""
     expect = scenario.expect.model_dump(mode="json", exclude_unset=True)
     if scenario.root is not None:
-        expect["root"] = {"line": line_number(log, scenario.root.encode())}
+        number = line_number(log, scenario.root.encode())
+        expect["root"] = {"line": number, "text": scenario.root.strip()}
     elif "root" in scenario.model_fields_set:
         expect["root"] = None
-    (engine,) = PYTHON.parent.parent.glob("lib/python*/site-packages/sglang-*.dist-info")
     return {
         "schema": "triage.case/1",
         "source": {
             "kind": "real",
             "engine": "sglang",
-            "version": engine.name.removeprefix("sglang-").removesuffix(".dist-info"),
+            "version": version,
             "note": f"{scenario.note} Launched on a CPU as: {scenario.typed()}",
         },
         "expect": expect,
@@ -351,15 +355,17 @@ def record(scenario: Scenario, folder: Path) -> None:
     print(f"{scenario.name}: {len(log)} bytes, {time.time() - started:.0f} s", flush=True)
 
 
-def judge(scenario: Scenario, folder: Path) -> None:
+def judge(scenario: Scenario, folder: Path, version: str) -> None:
     """Write what is expected of the stored log beside it."""
     at = folder / scenario.name
-    document = case_document(scenario, (at / "server.log").read_bytes())
+    document = case_document(scenario, (at / "server.log").read_bytes(), version)
     text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
     (at / "case.yaml").write_text(text)
 
 
 def main() -> None:
+    # A shell's background job ignores Ctrl-C, and a launch would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="scenarios to record; none: list them")
     parser.add_argument(
@@ -367,17 +373,26 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "fixtures/cases")
     args = parser.parse_args()
-    known = load_scenarios()
+    file = load_scenarios()
+    known = file.by_name()
     if not args.names:
         print(*known, sep="\n")
         return
     unknown = [name for name in args.names if name not in known]
     if unknown:
         parser.error(f"no such scenario: {', '.join(unknown)}; without names, all are listed")
+    if not args.judge_only and installed_version() != file.engine_version:
+        parser.error(f"the scenarios are of SGLang {file.engine_version}: make sglang-cpu")
     for name in args.names:
         if not args.judge_only:
             record(known[name], args.out)
-        judge(known[name], args.out)
+        judge(known[name], args.out, file.engine_version)
+
+
+def installed_version() -> str:
+    """Version of the SGLang in .sglang, or "" without one."""
+    found = PYTHON.parent.parent.glob("lib/python*/site-packages/sglang-*.dist-info")
+    return next((x.name.removeprefix("sglang-").removesuffix(".dist-info") for x in found), "")
 
 
 if __name__ == "__main__":

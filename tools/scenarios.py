@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from triage.yamlfile import load_yaml
 
 FILE = Path(__file__).with_name("scenarios.yaml")
+DIST_PORT = 29511  # as a scenario's flags name it
 COMMON_FLAGS = (
     "--device cpu --attention-backend torch_native --mem-fraction-static 0.1"
     " --disable-overlap-schedule"
@@ -59,7 +60,10 @@ class Scenario(Strict):
     env: dict[str, str] = Field(default_factory=dict)
     memory_mib: int | None = None  # limit of a memory cgroup around the whole launch
     at: str = ""  # the line at which `do` is done
-    do: Literal["kill-scheduler", "interrupt", "mute-listener", "http-listener"] | None = None
+    do: (
+        Literal["kill-scheduler", "interrupt", "mute-listener", "http-listener", "dist-listener"]
+        | None
+    ) = None
     until: Literal["exit", "ready", "silent", "elapsed"] = "exit"
     seconds: float = 40.0  # of silence, or since the start
 
@@ -92,12 +96,17 @@ class Scenario(Strict):
 
 
 class Scenarios(Strict):
-    """The whole file."""
+    """The whole file: scenarios in its order, and the SGLang that they are played with."""
 
     schema_: Literal["triage.scenarios/1"] = Field(alias="schema")
+    engine_version: str
     scenarios: tuple[Scenario, ...]
 
+    def by_name(self) -> dict[str, Scenario]:
+        """Fixture folder -> scenario."""
+        return {scenario.name: scenario for scenario in self.scenarios}
 
-def load_scenarios() -> dict[str, Scenario]:
-    """Name -> scenario, in the file's order."""
-    return {scenario.name: scenario for scenario in load_yaml(FILE, Scenarios).scenarios}
+
+def load_scenarios() -> Scenarios:
+    """The checked content of scenarios.yaml."""
+    return load_yaml(FILE, Scenarios)
