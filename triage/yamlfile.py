@@ -221,7 +221,7 @@ def _shown(value: Any) -> str:
 
 
 def _suggest(word: str, known: list[str]) -> str:
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
     if close:
         return f", did you mean {close[0]}?"
     return f"; known: {', '.join(known)}" if known else ""
