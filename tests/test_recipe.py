@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.core.config import Config, ServerCommand, SetEnv, SetFlag, Value
+from triage.core.config import (
+    Config,
+    ServerCommand,
+    SetEnv,
+    SetFlag,
+    UnsetEnv,
+    UnsetFlag,
+    Value,
+)
 from triage.core.flags import FlagSpec, FlagTable
 from triage.core.launch import Patience
 from triage.core.trials import Item, Problem
@@ -177,7 +185,7 @@ def test_a_small_recipe_has_defaults(write, tmp_path: Path) -> None:  # type: ig
         (
             "flag: ep-size, value: 8",
             "flag: tensor_parallel_size, value: 8",
-            ":6: wanted[0]: tp-size has this value in the baseline already",
+            ":6: wanted[0]: tp-size 8: the baseline is so already",
         ),
         (
             "enable-nccl-nvls",
@@ -200,7 +208,7 @@ def test_a_small_recipe_has_defaults(write, tmp_path: Path) -> None:  # type: ig
             "{flag: enable-nccl-nvls, value: false}",
             ":7: wanted[1].value: enable-nccl-nvls: leaving a switch out is no change",
         ),
-        ("{flag: enable-nccl-nvls}", "{weight: 1}", ":7: wanted[1]: needs either flag or env"),
+        ("{flag: enable-nccl-nvls}", "{weight: 1}", ":7: wanted[1]: needs one of flag, env and unset"),
         ("{flag: enable-nccl-nvls}", "{env: A}", ":7: wanted[1]: a variable needs a value"),
         (
             "{flag: enable-nccl-nvls}",
@@ -281,23 +289,23 @@ def test_two_commands_give_the_difference_as_items() -> None:
     assert recipe.notes == ()
 
 
-def test_what_only_the_good_command_sets_is_kept_and_noted() -> None:
+def test_what_only_the_good_command_sets_is_left_out_as_an_item() -> None:
     good = command({"model-path": "m", "enable-mixed-chunk": True}, {"B": "1"})
     bad = command({"model-path": "m", "ep-size": "8"})
     recipe = recipe_from_commands(good, bad, "two")
+    assert {item.key: item.change for item in recipe.problem.items} == {
+        "ep-size": SetFlag("ep-size", "8"),
+        "without:enable-mixed-chunk": UnsetFlag("enable-mixed-chunk"),
+        "without:env:B": UnsetEnv("B"),
+    }
     assert recipe.problem.config({"ep-size"}).get("enable-mixed-chunk") is True
-    assert [note.partition(":")[0] for note in recipe.notes] == [
-        "only the good command sets --enable-mixed-chunk",
-        "only the good command sets B",
-    ]
+    assert recipe.problem.config(recipe.problem.keys()) == bad.config
 
 
 def test_equal_commands_leave_nothing_to_bisect() -> None:
     same = command({"model-path": "m", "port": "1"})
     with pytest.raises(UsageError, match="set the same flags"):
         recipe_from_commands(same, command({"model-path": "m", "port": "2"}), "x")
-    with pytest.raises(UsageError, match="only leaves out"):
-        recipe_from_commands(command({"model-path": "m", "ep-size": "2"}), same, "x")
 
 
 def test_another_program_is_noted() -> None:
@@ -352,6 +360,10 @@ def recipes(draw: st.DrawFn) -> Recipe:
         for name in names
     ]
     items.append(Item(key="env:Q", change=SetEnv("Q", draw(texts))))
+    items.append(Item(key="without:tp-size", change=UnsetFlag("tp-size")))
+    if baseline.env:
+        name = baseline.env[0][0]
+        items.append(Item(key=f"without:env:{name}", change=UnsetEnv(name)))
     return Recipe(
         name="r1",
         problem=Problem(

@@ -18,7 +18,11 @@ def tracked() -> list[Path]:
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False, text=True
     )
     if listed.returncode:
-        return [p for d in ("triage", "recipes", "docs", "tests", "tools") for p in (ROOT / d).rglob("*")]
+        return [
+            p
+            for d in ("triage", "recipes", "docs", "tests", "tools")
+            for p in (ROOT / d).rglob("*")
+        ]
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
@@ -57,11 +61,15 @@ def test_files_named_in_the_architecture_exist() -> None:
 
 
 def test_no_path_or_name_of_a_development_machine_is_tracked() -> None:
-    forbidden = re.compile(rb"/wo" rb"rk/|/ro" rb"ot/\.|bash_" rb"jobs|pypi-" rb"more|/home/(?!user\b)\w+/\.")
+    forbidden = re.compile(
+        rb"/wo" rb"rk/|/ro" rb"ot/\.|bash_" rb"jobs|pypi-" rb"more|/home/(?!user\b)\w+/\."
+    )
     guilty = [
         str(path.relative_to(ROOT))
         for path in tracked()
-        if path.is_file() and path.stat().st_size < 4_000_000 and forbidden.search(path.read_bytes())
+        if path.is_file()
+        and path.stat().st_size < 4_000_000
+        and forbidden.search(path.read_bytes())
     ]
     assert guilty == []
 

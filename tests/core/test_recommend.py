@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from triage.core.causes import Cause, Remedy
 from triage.core.claims import Claim, Kind
-from triage.core.config import Config, SetEnv, SetFlag
+from triage.core.config import Config, SetEnv, SetFlag, UnsetFlag
 from triage.core.recommend import Choice, Recommendation, Started, recommend
 from triage.core.trials import Entry, Item, Problem, Seen
 
@@ -272,3 +272,42 @@ def test_an_idle_item_is_kept() -> None:
     found = recommend(problem, [starts(1), fails(2, "x", "a")])
     assert found.items == keys("tp-size")
     assert [c.key for c in found.drop] == ["a"]
+
+
+def test_a_flag_that_cannot_be_left_out_is_added_back() -> None:
+    problem = Problem(
+        name="x",
+        baseline=Config.of({"model-path": "/m", "disable-cuda-graph": True}),
+        items=(Item(key="without:disable-cuda-graph", change=UnsetFlag("disable-cuda-graph")),),
+    )
+    wanted = problem.keys()
+    journal = (
+        Entry(number=1, items=frozenset(), seen=Seen.STARTS),
+        Entry(number=2, items=wanted, seen=Seen.FAILS, signature="a", cause="a"),
+    )
+    found = recommend(problem, journal)
+    assert found.config == problem.baseline
+    assert [(c.key, c.value) for c in found.add] == [("disable-cuda-graph", True)]
+    assert found.drop == found.change == ()
+    assert [set(s.items) for s in found.sets] == [{"without:disable-cuda-graph"}]
+
+
+def test_a_flag_that_may_go_is_kept_away() -> None:
+    problem = Problem(
+        name="x",
+        baseline=Config.of({"model-path": "/m", "old": "1"}),
+        items=(
+            Item(key="without:old", change=UnsetFlag("old")),
+            Item(key="new", change=SetFlag("new", "2")),
+        ),
+    )
+    journal = (
+        Entry(number=1, items=frozenset(), seen=Seen.STARTS),
+        Entry(number=2, items=problem.keys(), seen=Seen.FAILS, signature="a", cause="a"),
+        Entry(number=3, items=frozenset({"without:old"}), seen=Seen.STARTS),
+        Entry(number=4, items=frozenset({"new"}), seen=Seen.FAILS, signature="a", cause="a"),
+    )
+    found = recommend(problem, journal)
+    assert found.config == Config.of({"model-path": "/m"})
+    assert ("without:old", True) in [(c.key, c.value) for c in found.keep]
+    assert [c.key for c in found.drop] == ["new"]

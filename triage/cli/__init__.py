@@ -100,7 +100,7 @@ def run(arguments: list[str]) -> int:
         return _say("interrupted; nothing of the launch is left", "the same command resumes", 130)
     except BrokenPipeError:
         # The reader went away (`| head`): no fault of ours, and no more to say.
-        sys.stdout = None  # type: ignore[assignment]  # or Python flushes it at exit
+        sys.stdout = None  # or Python flushes it at exit
         return 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from triage.core.causes import Cause
 from triage.core.claims import Claim, claims_of
-from triage.core.config import Config, Value, apply
+from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value, apply
 from triage.core.journal import Known, read_journal
 from triage.core.plan import next_trials
 from triage.core.reduce import failing_sets
 from triage.core.subsets import Keys, rank, with_needs
 from triage.core.trials import Done, Entry, FailingSet, Item, Problem
-from triage.core.wording import braces, listed, settings, spell
+from triage.core.wording import WITHOUT, braces, listed, settings, spell
 
 ALTERNATIVES = 3
 
@@ -100,7 +100,7 @@ def recommend(
     items = frozenset(i.key for i in problem.items if apply(config, (i.change,)) == config)
     proof = known.resolved[best]
     picked = _Picked(problem, known, best, items, sets, causes)
-    drop, change = picked.undone()
+    drop, change, add = picked.undone()
     return Recommendation(
         reason=reason,
         say=_headline(problem, items, proof.number, reason, ended),
@@ -109,6 +109,7 @@ def recommend(
         keep=picked.kept(),
         drop=drop,
         change=change,
+        add=add,
         weight_kept=problem.weight(items),
         weight_wanted=problem.weight(problem.keys()),
         claims=claims_of(known, best, sets, reason),
@@ -148,27 +149,33 @@ class _Picked:
             if key not in wanted
         ]
         stays = [
-            Choice(key=i.key, value=i.change.value, why=f"part of what started in trial {proof}")
+            Choice(key=i.key, value=_value(i), why=f"part of what started in trial {proof}")
             for i in self.problem.items
             if i.key in self.items
         ]
         return (*base, *stays)
 
-    def undone(self) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
-        """The wanted items that go: dropped, or changed back to the baseline's value."""
+    def undone(self) -> tuple[tuple[Choice, ...], tuple[Choice, ...], tuple[Choice, ...]]:
+        """The wanted items that go: dropped, changed back to the baseline's, or added back."""
         baseline = dict(settings(self.problem.baseline))
         drop: list[Choice] = []
         change: list[Choice] = []
+        add: list[Choice] = []
         for item in self.problem.items:
             if item.key in self.items:
                 continue
             why, price = self._why_not(item), self._price(item)
-            if item.key in baseline:
+            left_out = item.key.removeprefix(WITHOUT)
+            if left_out != item.key:
+                back = f"it cannot be left out: {why}"
+                value = baseline[left_out]
+                add.append(Choice(key=left_out, value=value, why=back, price=price))
+            elif item.key in baseline:
                 back = f"back to the baseline's value from {spell(item.change)}: {why}"
                 change.append(Choice(key=item.key, value=baseline[item.key], why=back, price=price))
             else:
-                drop.append(Choice(key=item.key, value=item.change.value, why=why, price=price))
-        return tuple(drop), tuple(change)
+                drop.append(Choice(key=item.key, value=_value(item), why=why, price=price))
+        return tuple(drop), tuple(change), tuple(add)
 
     def _why_not(self, item: Item) -> str:
         """The failing sets that hold the item, else the rule that keeps it out."""
@@ -197,6 +204,15 @@ class _Picked:
                     origin = f"{cause.id}: {remedy.evidence}" if remedy.evidence else cause.id
                     return f"{remedy.cost} ({origin}; not measured here)"
         return "not known: no launch here measured what it brings"
+
+
+def _value(item: Item) -> Value:
+    """What the item sets; True where it leaves something out."""
+    match item.change:
+        case SetFlag(value=value) | SetEnv(value=value):
+            return value
+        case UnsetFlag() | UnsetEnv():
+            return True
 
 
 def _headline(problem: Problem, items: Keys, proof: int, reason: str, ended: str) -> str:

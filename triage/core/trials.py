@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from triage.core.config import Config, SetEnv, SetFlag, apply
+from triage.core.config import Change, Config, apply
 
 
 class Verdict(StrEnum):
@@ -26,11 +26,12 @@ class Verdict(StrEnum):
 class Item:
     """One change that the user wants on top of the baseline.
 
-    `key` is the flag's name, or `env:NAME`. `weight` says how much it is wanted (> 0).
+    `key` is the flag's name, or `env:NAME`; where leaving a baseline's flag out is
+    what is wanted, `without:` stands before it. `weight` says how much it is wanted (> 0).
     """
 
     key: str
-    change: SetFlag | SetEnv
+    change: Change
     weight: float = 1.0
 
 

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from triage.core.config import Config, Flag, SetEnv, SetFlag, Value, words
+from triage.core.config import (
+    Change,
+    Config,
+    Flag,
+    SetEnv,
+    SetFlag,
+    UnsetEnv,
+    UnsetFlag,
+    Value,
+    words,
+)
 from triage.core.trials import Problem
 
 ENV = "env:"  # before the name of a variable in an item's key
+WITHOUT = "without:"  # before the key of what an item leaves out
 
 
 def settings(config: Config) -> tuple[tuple[str, Value], ...]:
@@ -20,11 +31,28 @@ def settings(config: Config) -> tuple[tuple[str, Value], ...]:
     return (*flags, *((f"{ENV}{name}", value) for name, value in config.env))
 
 
-def spell(change: SetFlag | SetEnv) -> str:
-    """The change as people say it: `ep-size 8`, `enable-x`, `no-x`, `NAME=value`."""
-    if isinstance(change, SetEnv):
-        return f"{change.name}={change.value}"
-    return " ".join(words(Flag(change.name, change.value))).removeprefix("--")
+def item_key(change: Change) -> str:
+    """The key of the item that makes this change."""
+    match change:
+        case SetFlag(name):
+            return name
+        case SetEnv(name):
+            return f"{ENV}{name}"
+        case UnsetFlag(name):
+            return f"{WITHOUT}{name}"
+        case UnsetEnv(name):
+            return f"{WITHOUT}{ENV}{name}"
+
+
+def spell(change: Change) -> str:
+    """The change as people say it: `ep-size 8`, `enable-x`, `NAME=value`, `without x`."""
+    match change:
+        case SetFlag(name, value):
+            return " ".join(words(Flag(name, value))).removeprefix("--")
+        case SetEnv(name, text):
+            return f"{name}={text}"
+        case UnsetFlag(name) | UnsetEnv(name):
+            return f"without {name}"
 
 
 def braces(keys: Iterable[str], problem: Problem) -> str:
@@ -35,6 +63,8 @@ def braces(keys: Iterable[str], problem: Problem) -> str:
 
 def spell_setting(key: str, value: Value) -> str:
     """A setting under its item key, as people say it."""
+    if key.startswith(WITHOUT):
+        return f"without {key.removeprefix(WITHOUT).removeprefix(ENV)}"
     if key.startswith(ENV):
         return spell(SetEnv(key.removeprefix(ENV), str(value)))
     return spell(SetFlag(key, value))

@@ -111,7 +111,7 @@ def recipe_from_commands(good: ServerCommand, bad: ServerCommand, name: str) -> 
     """The recipe of a command that starts and one that does not.
 
     Raises:
-        UsageError: the two set the same, or the bad one only leaves things out.
+        UsageError: the two set the same.
     """
     from triage.recipe.commands import compare_commands  # noqa: PLC0415
 

@@ -8,71 +8,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from triage.core.config import (
-    Change,
-    Config,
-    ServerCommand,
-    SetEnv,
-    SetFlag,
-    UnsetEnv,
-    UnsetFlag,
-    diff,
-)
+from triage.core.config import ServerCommand, diff
 from triage.core.trials import Item, Problem
+from triage.core.wording import item_key
 from triage.errors import UsageError
 from triage.recipe import Recipe
 
-# Each launch gets a port of its own, so it is no difference.
-OURS = frozenset(["port"])
+# Each launch gets an address of its own, so it is no difference.
+OURS = frozenset(["host", "port"])
 
 
 def compare_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Recipe:
     """See triage.recipe.recipe_from_commands."""
     changes = diff(good.config.without(OURS), bad.config.without(OURS))
-    items = tuple(item for change in changes if (item := _item(change)))
-    if not items:
-        say = "the good and the bad command set the same flags and variables"
-        if changes:
-            say = "the bad command only leaves out what the good one sets: nothing to bisect"
-        raise UsageError(say, hint="triage diff GOOD BAD")
+    if not changes:
+        raise UsageError(
+            "the good and the bad command set the same flags and variables",
+            hint="triage config GOOD",
+        )
+    items = tuple(Item(key=item_key(change), change=change) for change in changes)
     return Recipe(
         name=name,
         problem=Problem(name=name, baseline=good.config, items=items),
         command=(*good.wrapper, *good.program),
         cwd=Path(good.cwd or "."),
-        notes=_notes(good, bad, changes),
+        notes=_notes(good, bad),
     )
 
 
-def _item(change: Change) -> Item | None:
-    match change:
-        case SetFlag(name):
-            return Item(key=name, change=change)
-        case SetEnv(name):
-            return Item(key=f"env:{name}", change=change)
-        case UnsetFlag() | UnsetEnv():
-            return None
-
-
-def _notes(good: ServerCommand, bad: ServerCommand, changes: tuple[Change, ...]) -> tuple[str, ...]:
+def _notes(good: ServerCommand, bad: ServerCommand) -> tuple[str, ...]:
     notes = [f"good command: {note}" for note in good.notes]
     notes += [f"bad command: {note}" for note in bad.notes]
     if (good.wrapper, good.program) != (bad.wrapper, bad.program):
         notes.append("the two commands start the server differently: the good one's way is used")
     if good.cwd != bad.cwd:
         notes.append(f"the two commands run in different folders: {good.cwd or '.'} is used")
-    for change in changes:
-        match change:
-            case UnsetFlag(name) | UnsetEnv(name):
-                notes.append(_kept(name, good.config))
-            case _:
-                continue
     return tuple(notes)
-
-
-def _kept(name: str, config: Config) -> str:
-    shown = f"--{name}" if config.get(name) is not None else name
-    return (
-        f"only the good command sets {shown}: it is kept in each launch;"
-        " if everything wanted then starts, its absence is what makes the bad command fail"
-    )

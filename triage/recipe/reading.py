@@ -11,12 +11,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from triage.core.config import Config, SetEnv, SetFlag, Value
+from triage.core.config import (
+    Change,
+    Config,
+    SetEnv,
+    SetFlag,
+    UnsetEnv,
+    UnsetFlag,
+    Value,
+    apply,
+)
 from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.trials import Item, Problem
 from triage.core.units import parse_duration
+from triage.core.wording import ENV, item_key, spell
 from triage.errors import UsageError
 from triage.recipe import Confirm, Noise, Range, Recipe, Repair
 from triage.recipe.places import Where, mistake
@@ -101,29 +111,28 @@ class _Reading:
             item = self._item(part, where)
             if item.key in items:
                 self._wrong(where, f"{item.key} is wanted twice")
-            if self._is_had(item, baseline):
-                self._wrong(where, f"{item.key} has this value in the baseline already")
+            if apply(baseline, (item.change,)) == baseline:
+                self._wrong(where, f"{spell(item.change)}: the baseline is so already")
             items[item.key] = item
         return tuple(items.values())
 
     def _item(self, part: WantedPart, where: Where) -> Item:
+        change = self._change(part, where)
+        return Item(key=item_key(change), change=change, weight=part.weight)
+
+    def _change(self, part: WantedPart, where: Where) -> Change:
+        if part.unset is not None:
+            if part.unset.startswith(ENV):
+                return UnsetEnv(part.unset.removeprefix(ENV))
+            return UnsetFlag(self._name(part.unset, (*where, "unset")))
         if part.flag is None:
-            name = str(part.env)
-            return Item(key=f"env:{name}", change=SetEnv(name, str(part.value)), weight=part.weight)
+            return SetEnv(str(part.env), str(part.value))
         name, value = self._flag(part.flag, self._on(part.flag, part.value, where), where)
         if value is None:
             self._wrong(
                 (*where, "value"), f"{name}: leaving a switch out is no change that can be wanted"
             )
-        return Item(key=name, change=SetFlag(name, value), weight=part.weight)
-
-    @staticmethod
-    def _is_had(item: Item, baseline: Config) -> bool:
-        match item.change:
-            case SetFlag(name, value):
-                return baseline.get(name) == value
-            case SetEnv(name, text):
-                return baseline.env_values().get(name) == text
+        return SetFlag(name, value)
 
     def _on(self, spelling: str, given: object, where: Where) -> object:
         """The value as written; without one the flag is a switch that is wanted on."""

@@ -41,17 +41,20 @@ class BaselinePart(_Strict):
 
 
 class WantedPart(_Strict):
-    """One change that the user wants on top: a flag or a variable of the environment."""
+    """One change that the user wants: a flag, a variable, or a baseline's flag left out."""
 
     flag: Text | None = None
     env: Text | None = None
+    unset: Text | None = None  # a flag of the baseline, or env:NAME
     value: JsonValue = None
     weight: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = 1.0
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
-        if (self.flag is None) == (self.env is None):
-            raise ValueError("needs either flag or env")
+        if sum(name is not None for name in (self.flag, self.env, self.unset)) != 1:
+            raise ValueError("needs one of flag, env and unset")
+        if self.unset is not None and self.value is not None:
+            raise ValueError("what is left out has no value")
         if self.env is not None and not isinstance(self.value, str | int | float):
             raise ValueError("a variable needs a value, as text in quotes")
         if self.env is not None and isinstance(self.value, bool):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from triage.core.config import SetEnv, SetFlag, Value
+from triage.core.config import SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
 from triage.core.trials import Item, Problem
+from triage.core.wording import ENV
 from triage.recipe import Recipe
 
 # Words that no YAML reader takes for a number, a truth value, a date or syntax.
@@ -93,6 +94,10 @@ def _wanted(item: Item) -> str:
             return f"{{flag: {_text(name)}, value: {_value(value)}, weight: {item.weight!r}}}"
         case SetEnv(name, text):
             return f"{{env: {_text(name)}, value: {_quoted(text)}, weight: {item.weight!r}}}"
+        case UnsetFlag(name):
+            return f"{{unset: {_text(name)}, weight: {item.weight!r}}}"
+        case UnsetEnv(name):
+            return f"{{unset: {_text(ENV + name)}, weight: {item.weight!r}}}"
 
 
 def _section(name: str, entries: Iterable[str]) -> list[str]:

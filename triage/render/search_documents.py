@@ -14,7 +14,7 @@ from triage.core.config import Config, Value
 from triage.core.confirmation import Confirmation, Exchange
 from triage.core.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet
-from triage.core.wording import ENV
+from triage.core.wording import ENV, WITHOUT
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -144,12 +144,13 @@ def _keys(keys: Iterable[str]) -> list[Json]:
 
 
 def _choice(choice: Choice) -> dict[str, Json]:
-    name = (
-        {"env": choice.key.removeprefix(ENV)}
-        if choice.key.startswith(ENV)
-        else {"flag": choice.key}
-    )
-    return {**name, "value": _value(choice.value), "why": choice.why, "price": choice.price}
+    kind = "flag"
+    name = choice.key
+    if name.startswith(WITHOUT):
+        kind, name = "unset", name.removeprefix(WITHOUT)
+    elif name.startswith(ENV):
+        kind, name = "env", name.removeprefix(ENV)
+    return {kind: name, "value": _value(choice.value), "why": choice.why, "price": choice.price}
 
 
 def _set(one: FailingSet) -> dict[str, Json]:

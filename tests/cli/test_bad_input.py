@@ -1,0 +1,195 @@
+"""Bad input gets one sentence and the next command to type, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import Run, is_an_error
+
+ROOT = Path(__file__).parents[2]
+KIMI = ROOT / "recipes/kimi-k2.6-b300.yaml"
+
+
+def test_a_recipe_with_an_unknown_key_is_told_file_line_and_suggestion(
+    triage: Run, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        KIMI.read_text().replace(
+            "  - {flag: enable-nccl-nvls, weight: 3}", "  - {flag: enable-nccl-nvls, wieght: 3}"
+        )
+    )
+    done = triage("bisect", recipe)
+    line = 1 + recipe.read_text().splitlines().index("  - {flag: enable-nccl-nvls, wieght: 3}")
+    is_an_error(done, 2, rf"mine\.yaml:{line}: wanted\[1\]\.wieght: .*did you mean weight\?")
+    assert not (tmp_path / ".triage").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", r"r\.yaml"),
+        ("schema: triage.recipe/1\n  name: [", r"r\.yaml:\d+"),
+        ("\x00\x01", r"r\.yaml"),
+        ("schema: triage.recipe/2\nname: x\n", r"r\.yaml:1: schema"),
+        ("a: &a [*a]\n", r"r\.yaml"),
+    ],
+)
+def test_a_recipe_that_is_none_is_named(
+    triage: Run, tmp_path: Path, content: str, says: str
+) -> None:
+    (tmp_path / "r.yaml").write_text(content)
+    is_an_error(triage("bisect", "r.yaml"), 2, says)
+
+
+def test_a_recipe_that_does_not_exist(triage: Run) -> None:
+    is_an_error(triage("bisect", "nowhere.yaml"), 2, r"nowhere\.yaml")
+
+
+def test_an_empty_log_has_nothing_to_examine(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.log").write_bytes(b"")
+    done = triage("classify", "empty.log")
+    assert done.returncode == 3
+    assert done.stderr.strip().startswith("try: ")
+
+
+def test_a_binary_file_is_no_log(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(os.urandom(300_000))
+    done = triage("classify", "model.bin")
+    assert done.returncode == 3
+    assert len(done.stdout) < 2000
+    assert all(c.isprintable() or c == "\n" for c in done.stdout)
+
+
+def test_a_log_that_does_not_exist(triage: Run) -> None:
+    is_an_error(triage("classify", "nowhere.log"), 2, r"^nowhere\.log does not exist$")
+
+
+def test_no_log_at_all_on_a_terminal_is_a_usage_error(tmp_path: Path) -> None:
+    import pty
+
+    parent, child = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "classify"], stdin=child, capture_output=True,
+        text=True, check=False, timeout=30, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(parent)
+    os.close(child)
+    is_an_error(done, 2, r"^no log was given$")
+
+
+def test_no_permission_to_read_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "secret.log"
+    log.write_text("x\n")
+    log.chmod(0)
+    done = without_rights("classify", str(log), cwd=tmp_path)
+    is_an_error(done, 4, r"cannot read .*secret\.log: Permission denied")
+
+
+def test_no_permission_to_keep_a_session(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    done = without_rights("bisect", str(KIMI), "--engine", "replay", cwd=tmp_path)
+    is_an_error(done, 4, r"cannot write \.triage")
+
+
+def test_a_busy_port_is_named_with_its_holder(triage: Run, tmp_path: Path) -> None:
+    with listener() as port:
+        done = triage(
+            "run",
+            "--",
+            "python",
+            "-m",
+            "sglang.launch_server",
+            "--model-path",
+            "x",
+            "--port",
+            str(port),
+        )
+        is_an_error(done, 4, rf"[Pp]ort {port} is already taken by process {os.getpid()} \(")
+
+
+def test_a_program_that_does_not_exist(triage: Run) -> None:
+    done = triage("run", "--", "no-such-program-x", "--model-path", "x")
+    assert done.returncode in {2, 4}
+    assert "no-such-program-x" in done.stderr
+    assert "try: " in done.stderr
+
+
+def test_run_without_a_command(triage: Run) -> None:
+    is_an_error(triage("run"), 2, r"^no command was given$")
+
+
+def test_a_session_that_is_none(triage: Run, tmp_path: Path) -> None:
+    is_an_error(triage("recommend", tmp_path), 3, r"holds no session")
+    is_an_error(triage("confirm"), 3, r"there is no session under \.triage/")
+    is_an_error(triage("runbook"), 3, r"there is no session under \.triage/")
+
+
+def test_a_cause_that_does_not_exist_suggests_the_nearest(triage: Run) -> None:
+    done = triage("explain", "checkpoint-corupt")
+    is_an_error(done, 2, r"there is no cause 'checkpoint-corupt'")
+    assert done.stderr.endswith("  try: triage explain checkpoint-corrupt\n")
+
+
+def test_good_without_bad(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.sh").write_text("python -m sglang.launch_server --model-path /m\n")
+    is_an_error(
+        triage("bisect", "--good", "good.sh"), 2, r"a command that works and one that does not"
+    )
+
+
+def test_two_equal_commands(triage: Run, tmp_path: Path) -> None:
+    for name in ("good.sh", "bad.sh"):
+        (tmp_path / name).write_text("python -m sglang.launch_server --model-path /m\n")
+    is_an_error(triage("bisect", "--good", "good.sh", "--bad", "bad.sh"), 2, r"set the same")
+
+
+def test_a_full_disk_loses_no_verdict(triage: Run, tmp_path: Path) -> None:
+    """The session lies on a file system of 256 kB that fills up in the middle."""
+    small = tmp_path / "small"
+    small.mkdir()
+    with tmpfs(small):
+        done = triage(
+            "bisect", KIMI, "--engine", "replay", "--speed", "1000", "--session", small / "s"
+        )
+        assert done.returncode == 4, done.stderr
+        assert "No space left" in done.stderr
+        assert "try: " in done.stderr
+        journal = (small / "s" / "journal.jsonl").read_text()
+        assert journal.count("\n") >= 1
+
+
+@contextmanager
+def tmpfs(folder: Path) -> Iterator[None]:
+    """A file system of 256 kB in the folder; needs root, as continuous integration has it."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96k", "triage", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def listener() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def without_rights(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run triage bound by the modes of files; root is so only without two capabilities."""
+    bound = "-dac_override,-dac_read_search"
+    drop = ["setpriv", f"--bounding-set={bound}", f"--inh-caps={bound}"]
+    return subprocess.run(
+        [*(drop if os.geteuid() == 0 else []), sys.executable, "-m", "triage", *words],
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip

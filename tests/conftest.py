@@ -1,0 +1,37 @@
+"""The command line as a user meets it: a process, its two streams, its exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import Run
+
+pytest_plugins = ["launch_bench"]  # a bench for real launches and a small disk
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def triage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run triage in an empty folder; the answer's text, the talk, the code."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(
+        *words: str | Path, stdin: bytes = b"", timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "triage", *map(str, words)],
+            cwd=tmp_path, input=stdin, capture_output=True, check=False, timeout=timeout,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        )  # fmt: skip
+        shown = subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+        assert "Traceback (most recent call last)" not in shown.stderr, shown.stderr
+        return shown
+
+    return run
