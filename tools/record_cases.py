@@ -28,7 +28,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
 
@@ -37,15 +37,13 @@ import yaml
 from scenarios import DIST_PORT, Scenario, load_scenarios
 
 from triage.core.redact import redact
+from triage.launch.leftovers import FileId, remove_shared, used_by
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".sglang/bin/python"
 MODELS = ROOT / ".models"
 STUBS = ROOT / "tools/stubs"
 MEMORY_CGROUPS = Path("/sys/fs/cgroup/memory")
-SHARED_MEMORY = Path("/dev/shm")
-# What the engine leaves there: the first one always, the others when it is killed.
-LEFT_BEHIND = ("sglang_loads_*", "sgl_shm_mq_*", "sem.mp-*")
 READY_LINE = b"The server is fired up and ready to roll!"
 POLL_S = 0.25
 TOTAL_S = 300.0
@@ -60,6 +58,7 @@ class Launch:
     log: Path
     port: int
     started: float
+    shared: set[FileId] = field(default_factory=set)  # shared memory that it used
 
     def text(self) -> bytes:
         """Everything printed up to now."""
@@ -168,6 +167,7 @@ def wait_for_end(scenario: Scenario, launch: Launch) -> bytes:
     while True:
         ended = launch.process.poll() is not None
         raw = launch.text()
+        launch.shared |= used_by(member.pid for member in launch.members())
         if len(raw) != size:
             size, grew = len(raw), time.time()
         match scenario.until:
@@ -212,23 +212,7 @@ def sweep(launch: Launch) -> None:
         with contextlib.suppress(psutil.Error):
             member.kill()
     launch.process.wait(STOP_S)
-    # One that no process maps and that is newer than the launch has no owner left.
-    mapped = mapped_files()
-    for path in (found for name in LEFT_BEHIND for found in SHARED_MEMORY.glob(name)):
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime >= launch.started and str(path) not in mapped:
-                path.unlink()
-
-
-def mapped_files() -> set[str]:
-    """Paths under /dev/shm that some live process maps."""
-    found = set()
-    for process in psutil.process_iter():
-        with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
-                if str(SHARED_MEMORY) in line:
-                    found.add(line.split(maxsplit=5)[5].removesuffix(" (deleted)"))
-    return found
+    remove_shared(launch.shared)
 
 
 def mute_listener(port: int) -> socket.socket:
