@@ -26,7 +26,7 @@ from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.core.phases import order
 from triage.core.server_args import ServerArgsDump, find_dump
 from triage.core.signatures import Matcher
-from triage.core.suspects import advice, suspects
+from triage.core.suspects import advice, suspects, suspects_without_config
 
 _STEPS = 400
 
@@ -67,7 +67,7 @@ def diagnose(
     if seen == "hung" and finding.root is None:
         return _hung(replace(diagnosis, outcome=seen), generation, hang, known=outcome is not None)
     if seen == "failed" or finding.root is not None:
-        return _failed(diagnosis, generation, finding)
+        return _failed(diagnosis, generation, finding, table)
     phase = "serving" if ready else generation.timeline.furthest()
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
 
@@ -154,7 +154,9 @@ def _facts(
     )
 
 
-def _failed(diagnosis: Diagnosis, generation: Generation, finding: Finding) -> Diagnosis:
+def _failed(
+    diagnosis: Diagnosis, generation: Generation, finding: Finding, table: FlagTable | None
+) -> Diagnosis:
     root = finding.root
     common = replace(
         diagnosis,
@@ -189,7 +191,9 @@ def _failed(diagnosis: Diagnosis, generation: Generation, finding: Finding) -> D
         ranks=ranks_of([c.rank for c in finding.same], generation, diagnosis.ranks_total),
         root=_root(root),
         traceback=_exception(root),
-        suspects=suspects(cause, message, common.config, root.captures),
+        suspects=suspects(cause, message, common.config, root.captures)
+        if generation.dump
+        else suspects_without_config(message, table),
         remedies=advice(cause, root.captures),
         also=tuple(
             Alternative(cause=c.cause.id, confidence="low") for c in finding.others if c.cause

@@ -21,6 +21,7 @@ from triage.core.server_args import (
     unknown_fields,
 )
 
+_SECRET = re.compile(r"key|secret|token_file|password")
 _MOST_RANKS = 4096
 
 
@@ -30,20 +31,21 @@ def config_of(dump: ServerArgsDump | None, table: FlagTable | None) -> Config:
         return Config()
     if table is None:
         return Config.of({_name(k): _plain(v) for k, v in dump.values.items() if _says(k, v)})
-    flags = changed_flags(dump, table)
-    for field in unknown_fields(dump, table):
-        if _says(field, dump.values[field]):
-            flags.setdefault(_name(field), _plain(dump.values[field]))
-    return Config.of(flags)
+    return Config.of(changed_flags(dump, table))
 
 
 def effective_of(
     dump: ServerArgsDump | None, table: FlagTable | None
 ) -> tuple[tuple[str, str], ...]:
-    """The same values as text, by name."""
+    """The same values as text, by name, with those that the table does not know."""
+    values: dict[str, Value] = config_of(dump, table).flag_values()
+    if dump is not None and table is not None:
+        for field in unknown_fields(dump, table):
+            if _says(field, dump.values[field]) and not _SECRET.search(field):
+                values.setdefault(_name(field), _plain(dump.values[field]))
     return tuple(
-        (flag.name, " ".join(flag.value) if isinstance(flag.value, tuple) else str(flag.value))
-        for flag in config_of(dump, table).flags
+        (name, " ".join(value) if isinstance(value, tuple) else str(value))
+        for name, value in sorted(values.items())
     )
 
 

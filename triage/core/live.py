@@ -63,14 +63,17 @@ class Live:
         kind = ending(text)
         if kind is Ending.STOP:
             self._stopped = True
-        if not self._stopped and self._is_fatal(text, kind):
+        if not self._stopped and self._is_fatal(line, kind):
             self.fatal_line = line.number
 
-    def _is_fatal(self, text: str, kind: Ending | None) -> bool:
+    def _is_fatal(self, line: Line, kind: Ending | None) -> bool:
+        text = line.text
         if kind in (Ending.DEATH, Ending.FATAL):
             return True
         if HEAD in text:
             return FATAL_HEADS.search(text[: text.index(HEAD)]) is not None
-        if text.startswith(landmarks.DUMP) or kind is not None or text[:1] == " ":
+        if text.startswith(landmarks.DUMP) or kind is not None or not line.headed:
+            # An exception's own line says nothing here: it may be caught, and if it is
+            # not, the process ends by itself.
             return False
         return next(iter(self._matcher.match(text)), None) is not None

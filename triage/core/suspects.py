@@ -13,9 +13,12 @@ from collections.abc import Mapping, Sequence
 from triage.core.causes import Cause
 from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Suspect
+from triage.core.flags import FlagTable, Known
 
 _SMALL = 2  # a number below this fits too many flags to say anything
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_DASHED = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
+_FIELD = re.compile(r"\b[a-z]+(?:_[a-z\d]+)+\b")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _MOST = 12
 # Values that every launch has and no message is about.
@@ -53,6 +56,30 @@ def suspects(
     return tuple(found.values())[:_MOST]
 
 
+def suspects_without_config(message: str, table: FlagTable | None) -> tuple[Suspect, ...]:
+    """Flags that a message names, of a launch that ended before it printed its arguments.
+
+    Of a refused command line only the first option is the user's: the rest is advice.
+    """
+    if ": error: " in message:
+        first = _DASHED.search(message)
+        names = [first[1]] if first else []
+    else:
+        names = [
+            *(name for name in _DASHED.findall(message) if _known(name, table)),
+            *(spec.name for field in _FIELD.findall(message)
+              if table and (spec := table.by_field(field))),
+        ]  # fmt: skip
+    return tuple(
+        Suspect(flag=name, value=None, why="the message names it")
+        for name in list(dict.fromkeys(names))[:_MOST]
+    )
+
+
+def _known(name: str, table: FlagTable | None) -> bool:
+    return table is not None and isinstance(table.lookup(name), Known)
+
+
 def _named(message: str, values: Mapping[str, Value]) -> list[str]:
     """Flags that the message names, in the order of the message."""
     places: dict[str, int] = {}
@@ -77,7 +104,7 @@ def advice(cause: Cause | None, captures: Mapping[str, str]) -> tuple[Advice, ..
             say=_filled(remedy.say, captures) or remedy.say,
             changes=_changes(remedy.set_flags, remedy.unset, remedy.set_env, captures),
             disposition=remedy.disposition.value,
-            cost=remedy.cost,
+            cost=_filled(remedy.cost, captures) or remedy.cost,
             evidence=remedy.evidence,
         )
         for remedy in (cause.remedies if cause else ())

@@ -33,6 +33,7 @@ _WORDS = frozenset(
     ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
      "Usage", "Example", "Note")
 )  # fmt: skip
+_LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
 _WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
 
@@ -201,7 +202,8 @@ class _Stream:
         found = _EXCEPTION.match(text)
         if found is None or found[1] in _WORDS:
             return None
-        if found[2] is None and not (found[1][0].isupper() or "." in found[1]):
+        name = found[1].rpartition(".")[2]
+        if not name[0].isupper() and name not in _LOWERCASE:
             return None
         return self._end(self.open.pop(), line, text, found)
 
