@@ -62,7 +62,7 @@ def test_files_named_in_the_architecture_exist() -> None:
 
 def test_no_path_or_name_of_a_development_machine_is_tracked() -> None:
     forbidden = re.compile(
-        rb"/wo" rb"rk/|/ro" rb"ot/\.|bash_" rb"jobs|pypi-" rb"more|/home/(?!user\b)\w+/\."
+        rb"/wo" rb"rk/|/ro" rb"ot/\.pyenv|bash_" rb"jobs|pypi-" rb"more|/home/(?!user\b)\w+/\."
     )
     guilty = [
         str(path.relative_to(ROOT))

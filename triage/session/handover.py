@@ -78,7 +78,6 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
 
     def ask(server: Server) -> None:
         ready.append(time.monotonic() - started)
-        say(f"ready after {ready[0]:.1f} s; asking")
         for prompt in PROMPTS:
             first, second = (server.generate(prompt, TOKENS) for _ in range(2))
             exchanges.append(Exchange(prompt=prompt, answers=(first, second)))
