@@ -140,6 +140,19 @@ def test_every_mistake_has_its_line_and_a_way_out(text: str, message: str) -> No
     assert refusal(text) == message
 
 
+def test_every_mistake_comes_with_a_command_that_shows_its_place(tmp_path: Path) -> None:
+    hints = []
+    for text in ("name: 3\n", "", "name: \x00", "a: [\n"):
+        with pytest.raises(UsageError) as caught:
+            parse_yaml(text, "my recipes/x.yaml", Sheet)
+        hints.append(caught.value.hint)
+    with pytest.raises(UsageError) as caught:
+        load_yaml(tmp_path / "none.yaml", Sheet)
+    head = "head 'my recipes/x.yaml'"
+    assert hints == ["sed -n 1p 'my recipes/x.yaml'", head, head, "sed -n 2p 'my recipes/x.yaml'"]
+    assert caught.value.hint == f"ls {tmp_path}"
+
+
 def test_an_alias_bomb_is_refused_quickly() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]

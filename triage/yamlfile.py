@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -56,7 +57,7 @@ def plain_yaml(path: Path) -> dict[str, Any]:
     """The mapping of a generated file that needs no model; raises UsageError as load_yaml."""
     data = _Reader(str(path)).read(_text_of(path))
     if not isinstance(data, dict):
-        raise UsageError(f"{path}:1: must be a mapping")
+        raise UsageError(f"{path}:1: must be a mapping", hint=f"head {shlex.quote(str(path))}")
     return data
 
 
@@ -65,13 +66,13 @@ def _text_of(path: Path) -> str:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1).decode()
     except FileNotFoundError:
-        raise UsageError(f"{path}: no such file", hint=f"ls {path.parent}") from None
+        look, what = f"ls {shlex.quote(str(path.parent))}", "no such file"
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
+        look, what = f"file {shlex.quote(str(path))}", f"not UTF-8 text (byte {error.start})"
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
+        look = f"ls -ld {shlex.quote(str(path))}"
+        what = f"cannot be read: {(error.strerror or str(error)).lower()}"
+    raise UsageError(f"{path}: {what}", hint=look)
 
 
 def parse_yaml(text: str, name: str, model: type[M]) -> M:
@@ -100,7 +101,7 @@ class _Reader:
         import yaml  # noqa: PLC0415  slow to import
 
         if len(text) > MAX_BYTES:
-            raise UsageError(f"{self.name}: larger than {MAX_BYTES >> 20} MiB")
+            raise self._whole(f"larger than {MAX_BYTES >> 20} MiB")
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             self._check_depth(yaml, text, loader)
@@ -110,9 +111,9 @@ class _Reader:
             said = ", ".join(filter(None, (error.context, error.problem))) or "no YAML"
             raise self._error(mark.line + 1 if mark else 1, (), said) from None
         except yaml.YAMLError as error:
-            raise UsageError(f"{self.name}: no YAML: {' '.join(str(error).split())}") from None
+            raise self._whole(f"no YAML: {' '.join(str(error).split())}") from None
         if root is None:
-            raise UsageError(f"{self.name}: the file is empty")
+            raise self._whole("the file is empty")
         return self._plain(root, (), ())
 
     def _check_depth(self, yaml: Any, text: str, loader: Any) -> None:
@@ -210,9 +211,15 @@ class _Reader:
                 where = (*where, part)
         return where
 
+    def _whole(self, what: str) -> UsageError:
+        return UsageError(f"{self.name}: {what}", hint=f"head {shlex.quote(self.name)}")
+
     def _error(self, line: int, where: Where, what: str) -> UsageError:
         path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in where).lstrip(".")
-        return UsageError(f"{self.name}:{line}: {path + ': ' if path else ''}{what}")
+        return UsageError(
+            f"{self.name}:{line}: {path + ': ' if path else ''}{what}",
+            hint=f"sed -n {line}p {shlex.quote(self.name)}",
+        )
 
 
 def _shown(value: Any) -> str:

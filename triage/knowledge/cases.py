@@ -103,7 +103,7 @@ def load_case(path: Path) -> Case:
     file = load_yaml(path, CaseFile)
     log = path.with_name("server.log")
     if not log.is_file():
-        raise UsageError(f"{log}: the log of this case is missing")
+        raise UsageError(f"{log}: the log of this case is missing", hint=f"ls {path.parent}")
     return Case(
         name=path.parent.name,
         log=log,

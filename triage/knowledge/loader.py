@@ -30,7 +30,10 @@ def load_cause_file(path: Path) -> CauseFile:
     """One cause file; its name is its id, or UsageError says so."""
     file = load_yaml(path, CauseFile)
     if file.id != path.stem:
-        raise UsageError(f"{path}: id: {file.id} must be the file's name, {path.stem}")
+        raise UsageError(
+            f"{path}: id: {file.id} must be the file's name, {path.stem}",
+            hint=f"mv {path} {path.with_name(file.id)}.yaml",
+        )
     return file
 
 

@@ -33,7 +33,10 @@ def load_flag_table(version: str = "0.5.23") -> FlagTable:
     tables = json.loads(FLAGS.read_text(encoding="utf-8"))["tables"]
     if version not in tables:
         known = ", ".join(tables)
-        raise UsageError(f"there is no flag table of sglang {version}; known: {known}")
+        raise UsageError(
+            f"there is no flag table of sglang {version}; known: {known}",
+            hint=f"ls {FLAGS.with_suffix('')}",
+        )
     return table_of(tables[version])
 
 
