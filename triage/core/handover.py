@@ -36,12 +36,14 @@ def change(found: Investigation) -> Iterable[Block]:
         *(_choice_row("add", choice) for choice in plan.add),
     ]
     yield Table(("", "setting", "why", "price"), tuple(rows))
-    if found.old_command and found.new_command:
-        compared = diff_commands(found.old_command, found.new_command)
-        if compared:
+    for old, name, said in (
+        (found.base_command, "working", "the command that worked before"),
+        (found.old_command, "wanted", "the wanted command"),
+    ):
+        compared = diff_commands(old, found.new_command, name)
+        if old and found.new_command and compared:
             yield Paragraph(
-                "As a diff, from the wanted command to the proposed one (a long line "
-                "is split at its flags):"
+                f"As a diff, from {said} to the proposed one (a long line is split at its flags):"
             )
             yield Code(compared, "diff")
     if found.new_command:
@@ -56,8 +58,8 @@ def _choice_row(what: str, choice: Choice) -> tuple[str, ...]:
     return (what, spell_setting(choice.key, choice.value), choice.why, choice.price)
 
 
-def diff_commands(old: str, new: str) -> str:
-    """Unified diff of two commands; "" if they are equal.
+def diff_commands(old: str, new: str, name: str = "wanted") -> str:
+    """Unified diff of two commands, the old one called `name`; "" if they are equal.
 
     A long command on one line is first put on lines of one flag each, or the diff
     would show nothing but two long lines.
@@ -65,7 +67,7 @@ def diff_commands(old: str, new: str) -> str:
     if max(map(len, (*old.splitlines(), *new.splitlines())), default=0) > LONG_LINE:
         old, new = _one_flag_a_line(old), _one_flag_a_line(new)
     lines = unified_diff(
-        old.splitlines(), new.splitlines(), fromfile="wanted", tofile="proposed", lineterm=""
+        old.splitlines(), new.splitlines(), fromfile=name, tofile="proposed", lineterm=""
     )
     return "\n".join(lines)
 
@@ -108,6 +110,13 @@ def proof(found: Investigation) -> Iterable[Block]:
 def undo(found: Investigation) -> Iterable[Block]:
     """The command to go back to, and the baseline's flags."""
     if found.recommendation.config is None:
+        return
+    if found.base_command:
+        yield Paragraph(
+            "Nothing but the command is changed. To go back to the one that worked before, "
+            "restore it:"
+        )
+        yield Code(found.base_command.rstrip("\n"), found.command_language)
         return
     yield Paragraph(
         "Nothing but the command is changed. To go back to what was wanted, which is known to "

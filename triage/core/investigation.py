@@ -19,10 +19,11 @@ from triage.core.trials import Entry, Problem
 class Investigation:
     """All that a runbook is made of.
 
-    `old_command` is the wanted one that failed, `new_command` the proposed one, both in
-    the form in which people keep it (`command_language` names that form for
-    highlighting). `assumptions` and `reported` are the recipe's own words: what it takes
-    for granted, and what others report that nobody measured here.
+    `base_command` is the one that worked before, if it was given; `old_command` the
+    wanted one that failed, `new_command` the proposed one, all in the form in which
+    people keep it (`command_language` names that form for highlighting). `assumptions`
+    and `reported` are the recipe's own words: what it takes for granted, and what
+    others report that nobody measured here.
     """
 
     problem: Problem
@@ -31,6 +32,7 @@ class Investigation:
     diagnosis: Diagnosis | None = None  # of the launch of what was wanted
     confirmation: Confirmation | None = None
     causes: tuple[Cause, ...] = ()
+    base_command: str = ""
     old_command: str = ""
     new_command: str = ""
     command_language: str = "sh"

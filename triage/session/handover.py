@@ -131,7 +131,7 @@ def write_runbook(path: Path, target: Path | None = None) -> Path:
     """Write runbook.md from everything that the session holds; returns where it lies."""
     session, journal, search = reopen(path)
     proposal = _proposal(session, journal, search)
-    old, new, language = _commands(search, proposal)
+    base, old, new, language = _commands(search, proposal)
     wanted = wanted_entry(journal.entries)
     log = session.path / "trials" / f"{wanted.number:03d}" / "server.log" if wanted else None
     stored = session.read("confirmation.json")
@@ -145,6 +145,7 @@ def write_runbook(path: Path, target: Path | None = None) -> Path:
         diagnosis=classify(str(log)) if log is not None and log.exists() else None,
         confirmation=confirmation,
         causes=causes(),
+        base_command=base,
         old_command=old,
         new_command=new,
         command_language=language,
@@ -160,8 +161,8 @@ def write_runbook(path: Path, target: Path | None = None) -> Path:
     return written
 
 
-def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str]:
-    """The wanted and the proposed command in the user's own form, and its language.
+def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str, str]:
+    """The working, wanted and proposed command in the user's own form, and its language.
 
     With a good command given, the new one is that one with the fewest edits: an
     engineer changes one thing in the unit that works, not in the script that failed.
@@ -175,16 +176,17 @@ def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str]:
     else:
         command = ServerCommand(form="shell", program=search.recipe.command, config=wanted)
     language = {"systemd": "ini", "sglang-config": "yaml"}.get(command.form, "sh")
-    old = write_command(command, wanted)
-    new = write_command(command, _placed(proposal, command)) if proposal.config else ""
-    return old, new, language
+    old = write_command(command, _placed(wanted, command), table)
+    new = ""
+    if proposal.config is not None:
+        new = write_command(command, _placed(proposal.config, command), table)
+    return (source or ""), old, new, language
 
 
-def _placed(proposal: Recommendation, command: ServerCommand) -> Config:
-    """The proposal with the host and port that the user's own command names."""
-    assert proposal.config is not None  # noqa: S101  asked by the caller
-    values = proposal.config.flag_values()
+def _placed(config: Config, command: ServerCommand) -> Config:
+    """The config with the host and port that the user's own command names, or without any."""
+    values = config.without(("host", "port")).flag_values()
     for name in ("host", "port"):
         if (value := command.config.get(name)) is not None:
             values[name] = value
-    return Config.of(values, proposal.config.env_values())
+    return Config.of(values, config.env_values())
