@@ -138,6 +138,15 @@ def test_what_a_rank_survived_is_no_reason() -> None:
     assert d.root.text == "ValueError: x"
 
 
+def test_a_progress_bar_redrawn_on_the_way_out_does_not_clear_an_error() -> None:
+    text = (
+        "RuntimeError: shapes differ\n\nMulti-thread loading shards:   0% Completed | 0/1 [00:00]\n"
+    )
+    d = found(text + SIGQUIT)
+    assert d.root is not None
+    assert d.root.line == 1
+
+
 def test_another_ranks_progress_does_not_clear_an_error() -> None:
     text = started(2) + "[2026-07-01 12:00:02 TP1] CUDA out of memory\n" \
         "[2026-07-01 12:00:03 TP0] Load weight begin. avail mem=1 GB\n" + SIGQUIT  # fmt: skip

@@ -133,24 +133,18 @@ def _of_chain(
     best = chosen(tb)
     preferred = [best, *(member for member in members if member is not best)]
     frames = "\n".join(place(frame) for member in members for frame in member.frames)
-    roles = [
+    roles = {
         causes[index].role
         for member in members
         for index, line, _ in member.matched
-        if line != member.head
-    ]
+        if member.head != line <= member.line
+    }
     base = _strength(tb, members)
     died = ending(f"{tb.exception}: {tb.message}") is Ending.DEATH
     named = False
     for number, member in enumerate(preferred):
-        phases = {
-            phase
-            for phase in (
-                _phase(member, members, generation, None),
-                generation.phases.get(id(member), ""),
-            )
-            if phase
-        } or {"unknown"}
+        phases = {_phase(member, members, generation, None), generation.phases.get(id(member), "")}
+        phases = phases - {"", "unknown"} or {"unknown"}
         lost = ending(member.text) is Ending.SURVIVOR or Role.CASCADE in roles
         noise = died or lost or Role.BENIGN in roles or Role.TEARDOWN in roles
         for index, _, captures in member.matched:
@@ -212,6 +206,8 @@ def _phase(
     """
     by_frames = proven_phase(tb.frames) or proven_phase(members[-1].frames)
     by_landmark = generation.phases.get(id(tb), "unknown")
+    if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
+        by_landmark = _captured(members) or by_landmark
     if by_landmark == "arg-parse":  # a refused command line has no traceback
         by_landmark = "arg-validation"
     if cause and cause.phases and by_frames not in cause.phases and by_landmark in cause.phases:
@@ -219,6 +215,14 @@ def _phase(
     if by_frames == "warmup-request" and 0 < generation.ready < tb.line:
         return "serving"
     return by_frames or by_landmark
+
+
+def _captured(members: Sequence[Traceback]) -> str:
+    """The phase that the capture wrapper around an exception names."""
+    for member in members:
+        if unwrapped(member.text):
+            return "prefill-graph-capture" if "prefill" in member.text else "graph-capture"
+    return ""
 
 
 def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candidate]:

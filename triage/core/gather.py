@@ -112,7 +112,8 @@ class Gatherer:
         self._collect()
         if tb is None:
             self._record(line)
-        self._match(line, tb)
+        if not self.over:
+            self._match(line, tb)
 
     def _engine(self, text: str) -> None:
         if self.engine != "sglang" and "sglang" in text:
@@ -126,12 +127,10 @@ class Gatherer:
         """The resolved arguments: a second dump of the same source is a restart."""
         generation = self.generation
         if line.wrapper in generation.streams or generation.dead:
-            if self._failed(generation):
-                self.over = True
+            self._restart()
+            if self.over:
                 return
-            self.generation = generation = Generation()
-            self._tracebacks = Tracebacks()
-            self._taken = 0
+            generation = self.generation
         self.engine = "sglang"
         generation.streams.add(line.wrapper)
         generation.dump = generation.dump or line.text
@@ -139,10 +138,24 @@ class Gatherer:
         for index in self._matcher.supported(line.text):
             generation.supported.setdefault(index, line.number)
 
+    def _restart(self) -> None:
+        """The engine starts again: if it had failed, that failure is the answer."""
+        if self._failed(self.generation):
+            self.over = True
+            return
+        self.generation = Generation()
+        self._tracebacks = Tracebacks()
+        self._taken = 0
+
     def _record(self, line: Line) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
         generation, text = self.generation, line.text
         phase = landmarks.phase_of(text)
+        if phase == "arg-parse" and (generation.dead or Ending.DEATH in generation.endings):
+            self._restart()
+            if self.over:
+                return
+            generation = self.generation
         if phase:
             generation.timeline.mark(line, phase)
             if self.engine == "unknown":

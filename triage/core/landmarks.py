@@ -102,7 +102,8 @@ class Reached:
 class Timeline:
     """How far each rank has come, updated line by line.
 
-    `last` is the last landmark of any rank, `steps` the changes of phase in order.
+    `last` is the last landmark of any rank, `steps` the changes of phase in order,
+    `lines` the last line by which a rank showed that it goes on.
     """
 
     phases: dict[str, str] = field(default_factory=dict)
@@ -127,7 +128,8 @@ class Timeline:
             self._reach(rank, phase, line)
 
     def _reach(self, rank: str, phase: str, line: Line) -> None:
-        self.lines[rank] = line.number
+        if phase != "weight-load" or "Completed" not in line.text:
+            self.lines[rank] = line.number  # a bar is redrawn on the way out, too
         self.last = Reached(rank, phase, line)
         if self.phases.get(rank) != phase:
             self.phases[rank] = phase

@@ -85,10 +85,10 @@ def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Ite
             line = _peel(segment, offset, number)
             if first is None:
                 first = line
-            elif not line.headed and not line.wrapper:
+            elif not line.wrapper:
                 line = line._replace(
                     time=line.time or first.time,
-                    rank=first.rank if line.rank == "main" else line.rank,
+                    rank=first.rank if line.rank == "main" and not line.headed else line.rank,
                     wrapper=first.wrapper,
                     simulated=first.simulated,
                 )

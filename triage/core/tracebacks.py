@@ -33,6 +33,7 @@ _WORDS = frozenset(
     ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
      "Usage", "Example", "Note")
 )  # fmt: skip
+_WARNING = re.compile(r"\S+:\d+: \w*Warning: ")
 _LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
 _WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
@@ -218,7 +219,7 @@ class _Stream:
     def _end(self, tb: Traceback, line: Line, text: str, found: re.Match[str]) -> Traceback:
         tb.exception, tb.message = found[1], (found[2] or "").strip()
         tb.line, tb.offset, tb.text, tb.last = line.number, line.offset, text, line.number
-        tb.time = line.time or tb.time
+        tb.time = tb.time or line.time
         if self._link and tb.headless and self._closed is not None:
             tb.relation, tb.previous = self._link, self._closed
         self._link = ""
@@ -228,7 +229,7 @@ class _Stream:
 
     def _message(self, line: Line, text: str) -> Traceback | None:
         tb = self.tail
-        if tb is None or not text.strip() or len(tb.more) >= _MESSAGE_LINES:
+        if tb is None or not text.strip() or len(tb.more) >= _MESSAGE_LINES or _WARNING.match(text):
             self.tail = None
             return None
         tb.more.append(text[:400])
