@@ -28,7 +28,9 @@ class Lines:
         self.hungry = hungry
         self.taken: list[tuple[bytes, int, int]] = []
 
-    def take(self, raw: bytes, offset: int, number: int, hits: Sequence[int]) -> None:
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
         self.taken.append((raw, offset, number))
 
 
@@ -194,8 +196,10 @@ def test_slices_join_to_the_file_however_it_is_cut(
 
 def test_a_hungry_sink_gets_the_lines_that_follow() -> None:
     class Hungry(Lines):
-        def take(self, raw: bytes, offset: int, number: int, hits: Sequence[int]) -> None:
-            super().take(raw, offset, number, hits)
+        def take(
+            self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+        ) -> None:
+            super().take(raw, offset, number, hits, seen)
             self.hungry = raw != b"stop"
 
     sink = Hungry()

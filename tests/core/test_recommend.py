@@ -99,8 +99,8 @@ def test_claims_keep_what_is_shown_implied_and_assumed_apart() -> None:
     found = recommend(PROBLEM, JOURNAL)
     assert says(found, Kind.SHOWN) == [
         "{enable-nccl-nvls} on the baseline started (trial 3).",
-        "{ep-size} fails with NONETYPE (trial 4); without it the failure does not show.",
-        "{ep-size, enable-nccl-nvls} fails with CUBLAS (trial 6); with any one item less the "
+        "{ep-size} fails: NONETYPE (trial 4); without it the failure does not show.",
+        "{ep-size, enable-nccl-nvls} fails: CUBLAS (trial 6); with any one item less the "
         "failure does not show.",
     ]
     assert says(found, Kind.IMPLIED) == [
@@ -108,7 +108,7 @@ def test_claims_keep_what_is_shown_implied_and_assumed_apart() -> None:
         "flag never repairs a failure."
     ]
     assert says(found, Kind.ASSUMED) == [
-        "{enable-flashinfer-allreduce-fusion} fails with HANG (trial 5); without it the failure "
+        "{enable-flashinfer-allreduce-fusion} fails: HANG (trial 5); without it the failure "
         "does not show.",
         "Only assumed answers speak against {enable-nccl-nvls, "
         "enable-flashinfer-allreduce-fusion}, which would keep 4 instead of 3; a real launch of "

@@ -67,7 +67,7 @@ def _shown(known: Known, best: Keys, sets: Sequence[FailingSet]) -> Iterable[Cla
         )
         yield Claim(
             kind=Kind.ASSUMED if s.assumed else Kind.SHOWN,
-            say=f"{braces(s.items, problem)} fails with {s.title or s.signature} "
+            say=f"{braces(s.items, problem)} fails: {s.title or s.signature} "
             f"(trial {s.entry}); {less}.",
         )
 

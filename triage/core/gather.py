@@ -43,7 +43,13 @@ _GENERAL = (HEAD, CAUSE, CONTEXT, ", line ", "Error", "Exception", "Interrupt", 
             "triage.replay", "graph failed", "server version", "Process Spawn")  # fmt: skip
 
 
-def scan_literals(matcher: Matcher) -> tuple[bytes, ...]:
+def which(triggers_: Sequence[bytes], literals: frozenset[str]) -> frozenset[int]:
+    """Numbers of the triggers of which one is in each line with one of these literals."""
+    texts = [trigger.decode() for trigger in triggers_]
+    return frozenset(n for n, text in enumerate(texts) if any(text in lit for lit in literals))
+
+
+def scan_triggers(matcher: Matcher) -> tuple[bytes, ...]:
     """What makes a line interesting: landmarks, endings, exceptions and the causes' literals."""
     return triggers(
         matcher.literals
@@ -76,11 +82,19 @@ class Gatherer:
         self._failed = failed
         self._tracebacks = Tracebacks()
         self._taken = 0  # finished tracebacks that the generation has
+        self.triggers = scan_triggers(matcher)
+        matcher.bind(self.triggers)
+        self._of_endings = which(self.triggers, endings.LITERALS)
+        self._of_kernels = which(self.triggers, frozenset(_KERNELS))
+        self._seen: Sequence[int] = ()  # triggers in the line at hand
 
-    def take(self, raw: bytes, offset: int, number: int, hits: Sequence[int]) -> None:
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
         """One physical line."""
         if self.over:
             return
+        self._seen = seen
         for line in clean(raw, offset, number, hits):
             self._line(line)
         self.hungry = self._tracebacks.hungry and not self.over
@@ -135,7 +149,7 @@ class Gatherer:
         generation.streams.add(line.wrapper)
         generation.dump = generation.dump or line.text
         generation.timeline.mark(line, "config-load")
-        for index in self._matcher.supported(line.text):
+        for index in self._matcher.supported(line.text, self._seen):
             generation.supported.setdefault(index, line.number)
 
     def _restart(self) -> None:
@@ -163,7 +177,8 @@ class Gatherer:
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
             generation.ready = line.number
-        kind = ending(text)
+        told = not self._of_endings.isdisjoint(self._seen)
+        kind = ending(text) if told else None
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
                 generation.bind = generation.bind or line.number
@@ -174,8 +189,8 @@ class Gatherer:
     def _match(self, line: Line, tb: Traceback | None) -> None:
         generation, matcher = self.generation, self._matcher
         inner = unwrapped(line.text)
-        found = dict(matcher.match(inner)) if inner else {}
-        found |= dict(matcher.match(line.text))
+        found = dict(matcher.match(inner, self._seen)) if inner else {}
+        found |= dict(matcher.match(line.text, self._seen))
         if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
             tb = None  # not the message of "a child died", but what stands below it
         for index, captures in found.items():
@@ -183,13 +198,14 @@ class Gatherer:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
-        if tb is None or tb.line == line.number:
+        blame = not self._of_kernels.isdisjoint(self._seen)
+        if blame and (tb is None or tb.line == line.number):
             harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
             if not harmless and _blames_kernel(line.text):
                 generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
-        for index in matcher.refuted(line.text):
+        for index in matcher.refuted(line.text, self._seen):
             generation.forget(index)
-        for index in matcher.supported(line.text):
+        for index in matcher.supported(line.text, self._seen):
             generation.supported.setdefault(index, line.number)
 
     def _phase(self, line: Line) -> str:
@@ -242,7 +258,7 @@ def read(
 ) -> tuple[Gatherer, int]:
     """The evidence of a whole log, and the number of its bytes."""
     gatherer = Gatherer(matcher, failed)
-    scanner = Scanner(scan_literals(matcher), gatherer, every_line=matcher.every_line)
+    scanner = Scanner(gatherer.triggers, gatherer, every_line=matcher.every_line)
     for chunk in chunks:
         scanner.feed(chunk)
         if gatherer.over:

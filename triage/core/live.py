@@ -39,18 +39,22 @@ class Live:
         self._timeline = Timeline()
         self._stopped = False
         literals = self._matcher.literals | landmarks.LITERALS | endings.LITERALS | {HEAD}
-        self._scanner = Scanner(triggers(literals), self, every_line=self._matcher.every_line)
+        found = triggers(literals)
+        self._matcher.bind(found)
+        self._scanner = Scanner(found, self, every_line=self._matcher.every_line)
 
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
         self._scanner.feed(raw)
 
-    def take(self, raw: bytes, offset: int, number: int, hits: Sequence[int]) -> None:
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
         """One interesting line, from the scanner."""
         for line in clean(raw, offset, number, hits):
-            self._line(line)
+            self._line(line, seen)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: Line, seen: Sequence[int]) -> None:
         text = line.text
         phase = landmarks.phase_of(text)
         if phase:
@@ -63,10 +67,10 @@ class Live:
         kind = ending(text)
         if kind is Ending.STOP:
             self._stopped = True
-        if not self._stopped and self._is_fatal(line, kind):
+        if not self._stopped and self._is_fatal(line, kind, seen):
             self.fatal_line = line.number
 
-    def _is_fatal(self, line: Line, kind: Ending | None) -> bool:
+    def _is_fatal(self, line: Line, kind: Ending | None, seen: Sequence[int]) -> bool:
         text = line.text
         if kind in (Ending.DEATH, Ending.FATAL):
             return True
@@ -76,4 +80,4 @@ class Live:
             # An exception's own line says nothing here: it may be caught, and if it is
             # not, the process ends by itself.
             return False
-        return next(iter(self._matcher.match(text)), None) is not None
+        return next(iter(self._matcher.match(text, seen)), None) is not None

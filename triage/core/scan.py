@@ -25,8 +25,14 @@ class Sink(Protocol):
 
     hungry: bool
 
-    def take(self, raw: bytes, offset: int, number: int, hits: Sequence[int]) -> None:
-        """One line without its LF; `hits` are byte positions of triggers in it."""
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
+        """One line without its LF.
+
+        `seen` are the numbers of the triggers in it; `hits` some of their byte
+        positions, if the line is long.
+        """
 
 
 class Scanner:
@@ -82,56 +88,56 @@ class Scanner:
 
     def _finish(self, line: bytes, more: int) -> None:
         """Hand on a line that arrived in pieces; `more` bytes of it are not in `line`."""
-        hits = self._hits(line)
-        interesting = bool(hits)
-        if len(line) <= _LONG:
-            hits = []
-        if interesting or self._sink.hungry or self._every:
-            self._sink.take(line, self.offset, self.lines + 1, hits)
+        seen = [number for number, trigger in enumerate(self._triggers) if trigger in line]
+        if seen or self._sink.hungry or self._every:
+            self._give(line, self.offset, self.lines + 1, seen)
         self.offset += len(line) + more
         self.lines += 1
 
-    def _hits(self, line: bytes) -> list[int]:
+    def _give(self, line: bytes, offset: int, number: int, seen: Sequence[int]) -> None:
+        hits = self._hits(line, seen) if len(line) > _LONG else ()
+        self._sink.take(line, offset, number, hits, seen)
+
+    def _hits(self, line: bytes, seen: Sequence[int]) -> list[int]:
+        """Positions of these triggers in a long line, not too close to each other."""
         found: list[int] = []
-        for trigger in self._triggers:
+        for number in seen:
+            trigger, most = self._triggers[number], len(found) + _HITS
             at = line.find(trigger)
-            while at >= 0 and len(found) < _HITS * len(self._triggers):
+            while at >= 0 and len(found) < most:
                 found.append(at)
-                at = line.find(trigger, at + 2048)
+                at = line.find(trigger, at + _LONG // 2)
         return sorted(found)[:_HITS]
 
     def _block(self, block: bytes) -> None:
         """Search whole lines; each ends with LF."""
-        marked = self._mark(block)
         at, number = 0, self.lines
-        for start, hits in sorted(marked.items()):
-            while at < start and (self._sink.hungry or self._every):
-                end = block.find(b"\n", at)
-                number += 1
-                self._sink.take(block[at:end], self.offset + at, number, ())
-                at = end + 1
-            if at < start:
-                number += block.count(b"\n", at, start)
+        for start, seen in sorted(self._mark(block).items()):
+            at, number = self._follow(block, at, start, number)
+            number += block.count(b"\n", at, start) + 1
             end = block.find(b"\n", start)
-            number += 1
-            self._sink.take(block[start:end], self.offset + start, number, hits)
+            self._give(block[start:end], self.offset + start, number, seen)
             at = end + 1
-        while at < len(block) and (self._sink.hungry or self._every):
-            end = block.find(b"\n", at)
-            number += 1
-            self._sink.take(block[at:end], self.offset + at, number, ())
-            at = end + 1
+        at, number = self._follow(block, at, len(block), number)
         self.lines = number + block.count(b"\n", at)
         self.offset += len(block)
 
+    def _follow(self, block: bytes, at: int, stop: int, number: int) -> tuple[int, int]:
+        """Hand on lines without a trigger for as long as the sink is hungry."""
+        while at < stop and (self._sink.hungry or self._every):
+            end = block.find(b"\n", at)
+            number += 1
+            self._give(block[at:end], self.offset + at, number, ())
+            at = end + 1
+        return at, number
+
     def _mark(self, block: bytes) -> dict[int, list[int]]:
-        """Start of each interesting line -> positions of triggers in it."""
+        """Start of each interesting line -> numbers of the triggers in it, in order."""
         marked: dict[int, list[int]] = {}
-        for trigger in self._triggers:
+        for number, trigger in enumerate(self._triggers):
             at = block.find(trigger)
             while at >= 0:
                 start = block.rfind(b"\n", 0, at) + 1
-                end = block.find(b"\n", at)
-                marked[start] = self._hits(block[start:end]) if end - start > _LONG else []
-                at = block.find(trigger, end)
+                marked.setdefault(start, []).append(number)
+                at = block.find(trigger, block.find(b"\n", at))
         return marked

@@ -39,17 +39,29 @@ class Matcher:
             for pattern in cause.context:
                 self._add(self._context, index, pattern)
 
-    def match(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-        """Index of each cause with a pattern in the text, and the pattern's named groups."""
-        return self._patterns.match(text)
+    def bind(self, triggers: Sequence[bytes]) -> None:
+        """Say which triggers a scanner looks for: each literal holds one of them."""
+        for patterns in (self._patterns, self._absent, self._context):
+            patterns.bind([trigger.decode() for trigger in triggers])
 
-    def refuted(self, text: str) -> Iterator[int]:
+    def match(
+        self, text: str, seen: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """Index of each cause with a pattern in the text, and the pattern's named groups.
+
+        Args:
+            text: A cleaned line.
+            seen: Numbers of the triggers in it; None tries every literal.
+        """
+        return self._patterns.match(text, seen)
+
+    def refuted(self, text: str, seen: Sequence[int] | None = None) -> Iterator[int]:
         """Index of each cause that holds only if no such line follows."""
-        return (index for index, _ in self._absent.match(text))
+        return (index for index, _ in self._absent.match(text, seen))
 
-    def supported(self, text: str) -> Iterator[int]:
+    def supported(self, text: str, seen: Sequence[int] | None = None) -> Iterator[int]:
         """Index of each cause that holds only if such a line came before."""
-        return (index for index, _ in self._context.match(text))
+        return (index for index, _ in self._context.match(text, seen))
 
     def _add(self, patterns: _Patterns, index: int, pattern: str) -> None:
         needed = cover(pattern)
@@ -58,12 +70,16 @@ class Matcher:
         patterns.add(index, pattern, needed)
 
 
+_Owners = list[tuple[int, str]]  # cause index, pattern
+
+
 class _Patterns:
     """Patterns by literal; each is compiled when its literal is first seen."""
 
     def __init__(self) -> None:
-        self._by_literal: dict[str, list[tuple[int, str]]] = {}
-        self._always: list[tuple[int, str]] = []
+        self._by_literal: dict[str, _Owners] = {}
+        self._by_trigger: dict[int, dict[str, _Owners]] = {}
+        self._always: _Owners = []
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def add(self, index: int, pattern: str, needed: frozenset[str] | None) -> None:
@@ -72,17 +88,23 @@ class _Patterns:
         for literal in needed or ():
             self._by_literal.setdefault(literal, []).append((index, pattern))
 
-    def match(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-        owners = [
-            owner
-            for literal, patterns in self._by_literal.items()
-            if literal in text
-            for owner in patterns
-        ]
-        if not owners and not self._always:
-            return
+    def bind(self, triggers: Sequence[str]) -> None:
+        self._by_trigger = {}
+        for literal, owners in self._by_literal.items():
+            for number, trigger in enumerate(triggers):
+                if trigger in literal:
+                    self._by_trigger.setdefault(number, {})[literal] = owners
+                    break
+
+    def match(self, text: str, seen: Sequence[int] | None) -> Iterator[tuple[int, dict[str, str]]]:
+        owners = list(self._always)
+        groups = [self._by_literal] if seen is None else map(self._by_trigger.get, seen)
+        for group in groups:
+            for literal, some in group.items() if group else ():
+                if literal in text:
+                    owners += some
         done = -1
-        for index, pattern in sorted(owners + self._always):
+        for index, pattern in sorted(owners) if len(owners) > 1 else owners:
             if index == done:
                 continue
             compiled = self._compiled.get(pattern)
