@@ -120,6 +120,14 @@ def test_hung_without_a_launcher_says_that_the_log_may_be_cut() -> None:
     assert (d.root.line, d.root.text) == (2, "Init parallel begin.")
 
 
+def test_an_exception_that_was_only_logged_does_not_explain_a_hang() -> None:
+    logged = T.format(3) + "It failed, going on:\nTraceback (most recent call last):\n" \
+        '  File "a.py", line 1, in f\n    x()\nOSError: no cache\n'  # fmt: skip
+    d = found(BEGIN + logged, outcome=Hung(silent_s=600, limit="silent"))
+    assert d.root is not None
+    assert (d.outcome, d.root.text) == ("hung", "Init parallel begin.")
+
+
 NEVER = Cause(
     id="never-scheduled", title="t", hang=True,
     patterns=(r"GET /model_info \S+ 200",), absent=("Prefill batch",),

@@ -73,6 +73,11 @@ def test_a_fatal_causes_record_is_fatal() -> None:
     assert watch(T + "the sky fell\n", FATAL).fatal_line == 1
 
 
+@pytest.mark.parametrize("line", ["nvcc: error: no file", "ptxas x.ptx: error: unsupported"])
+def test_a_compilers_error_is_not(line: str) -> None:
+    assert watch(line + "\n").fatal_line == 0
+
+
 @pytest.mark.parametrize("text", ["ValueError: the sky fell\n", "    the sky fell\n"])
 def test_an_exception_that_may_be_caught_is_not(text: str) -> None:
     assert watch(text, FATAL).fatal_line == 0

@@ -18,6 +18,7 @@ from triage.core.endings import (
     Ending,
     ending,
     is_communication,
+    is_refused,
 )
 from triage.core.evidence import Generation
 from triage.core.fingerprint import fingerprint
@@ -231,7 +232,7 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
         if cause.role is not Role.ROOT or cause.hang or cause.severity is Severity.INFO:
             continue
         line = hit.line
-        phases = {"arg-parse"} if ": error: " in line.text else {hit.phase}
+        phases = {_of_line(line.text, hit.phase)}
         supported = generation.supported.get(hit.cause)
         if not eligible(cause, phases, line=line.number, frames="", supported=supported):
             continue
@@ -257,7 +258,7 @@ def _of_endings(generation: Generation) -> Iterator[Candidate]:
 
 def _of_line(text: str, phase: str) -> str:
     """The phase of a line that tells it itself."""
-    if re.match(r"[\w./ -]{1,80}: error: ", text):
+    if is_refused(text):
         return "arg-parse"
     if "nvidia-container-cli" in text:
         return "container"

@@ -54,6 +54,8 @@ def diagnose(
     ready = _ready(generation)
     finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)
     finding = with_ranks_resolved(finding, generation.tags)
+    if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
+        finding = Finding()
     seen = _outcome(gatherer, finding, ready=ready, known=outcome)
     if seen in ("healthy", "interrupted", "empty"):
         finding = Finding()
@@ -92,6 +94,11 @@ def _died(generation: Generation, *, after: int) -> bool:
         line.number > after and (not stop or line.number < stop)
         for line, _ in generation.of(Ending.DEATH)
     )
+
+
+def _only_logged(root: Candidate) -> bool:
+    """Whether nothing says that a process ended with it: a launch that hangs went on."""
+    return root.cause is None and root.strength > 1
 
 
 def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcome | None) -> str:

@@ -62,8 +62,14 @@ _TEARDOWN = _any(
     r"Gracefully exiting",
 )
 _STOP = _any(r"SIGTERM received\.", r"SIGINT received", r"Draining requests and shutting down")
+# A command line that argparse refuses; compilers write "name: error: ..." too.
+_REFUSED = _any(
+    r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ",
+    r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
+    r"|the following arguments are)",
+)
 _FATAL = _any(
-    r"^[\w./ -]{1,80}: error: ",
+    _REFUSED.pattern,
     r"\[Errno 98\] error while attempting to bind",
     r"^Fatal Python error: ",
     r"^terminate called after throwing",
@@ -117,6 +123,11 @@ _COMMUNICATION = re.compile(
 def ending(text: str) -> Ending | None:
     """What sort of ending the line is part of, or None."""
     return next((kind for kind, pattern in _ORDER if pattern.search(text)), None)
+
+
+def is_refused(text: str) -> bool:
+    """Whether the line is argparse's refusal of a command line."""
+    return _REFUSED.search(text) is not None
 
 
 def from_outside(text: str) -> bool:

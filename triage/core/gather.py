@@ -134,7 +134,8 @@ class Gatherer:
             self.engine = "sglang"
         elif self.engine == "unknown" and "vLLM" in text:
             self.engine = "vllm"
-        if self.version is None and (found := _VERSION.search(text)) is not None:
+        named = "version" in text or "sglang:v" in text
+        if named and self.version is None and (found := _VERSION.search(text)) is not None:
             self.version = found[1].rstrip(".,;:)'\"")
 
     def _dump(self, line: Line) -> None:

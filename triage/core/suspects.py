@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from triage.core.causes import Cause
 from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Suspect
+from triage.core.endings import is_refused
 from triage.core.flags import FlagTable, Known
 
 _SMALL = 2  # a number below this fits too many flags to say anything
@@ -61,7 +62,7 @@ def suspects_without_config(message: str, table: FlagTable | None) -> tuple[Susp
 
     Of a refused command line only the first option is the user's: the rest is advice.
     """
-    if ": error: " in message:
+    if is_refused(message):
         first = _DASHED.search(message)
         names = [first[1]] if first else []
     else:
