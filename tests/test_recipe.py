@@ -208,7 +208,11 @@ def test_a_small_recipe_has_defaults(write, tmp_path: Path) -> None:  # type: ig
             "{flag: enable-nccl-nvls, value: false}",
             ":7: wanted[1].value: enable-nccl-nvls: leaving a switch out is no change",
         ),
-        ("{flag: enable-nccl-nvls}", "{weight: 1}", ":7: wanted[1]: needs one of flag, env and unset"),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{weight: 1}",
+            ":7: wanted[1]: needs one of flag, env and unset",
+        ),
         ("{flag: enable-nccl-nvls}", "{env: A}", ":7: wanted[1]: a variable needs a value"),
         (
             "{flag: enable-nccl-nvls}",

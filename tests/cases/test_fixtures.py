@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.core.diagnose import diagnose
+from triage.core.log.diagnose import diagnose
 from triage.knowledge import load_cases, load_causes_from, load_flag_table
 from triage.knowledge.cases import Case, differences
 from triage.knowledge.stored import CAUSES

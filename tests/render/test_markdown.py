@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from triage.core.document import Bullets, Code, Paragraph, Ref, Runbook, Section, Table
+from triage.core.handover.document import Bullets, Code, Paragraph, Ref, Runbook, Section, Table
 from triage.render.markdown import inline, markdown, visible
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from triage.core.config import Config, SetEnv, SetFlag
-from triage.core.confirmation import Confirmation, Exchange
-from triage.core.recommend import recommend
+from triage.core.handover.confirmation import Confirmation, Exchange
+from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen
 from triage.render.search_documents import (
     confirmation_document,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from triage.core.config import Config, SetEnv, SetFlag
-from triage.core.confirmation import Confirmation, Exchange
-from triage.core.recommend import recommend
+from triage.core.handover.confirmation import Confirmation, Exchange
+from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen, Trial
 from triage.render.session_text import (
     WIDTH,

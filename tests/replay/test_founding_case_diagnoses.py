@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.core.diagnose import diagnose
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Crashed, Hung, Outcome, Ready
+from triage.core.log.diagnose import diagnose
 from triage.knowledge import load_causes
 
 pytestmark = pytest.mark.real

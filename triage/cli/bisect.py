@@ -10,7 +10,7 @@ import click
 from triage.cli import console
 
 if TYPE_CHECKING:
-    from triage.core.recommend import Recommendation
+    from triage.core.search.recommend import Recommendation
     from triage.core.trials import Done
     from triage.recipe import Recipe
     from triage.session.search import Search, Talk
@@ -94,7 +94,7 @@ def _dry_run(search: Search) -> int:
     import shlex
 
     from triage.core.config import argv
-    from triage.core.plan import decision_lines, forecast
+    from triage.core.search.plan import decision_lines, forecast
 
     problem, setup = search.recipe.problem, search.setup
     low, high = forecast(problem)
@@ -126,7 +126,7 @@ def _bisect(
 
 def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
     """Where the session lies, before anything that takes long, and what it will cost."""
-    from triage.core.plan import forecast
+    from triage.core.search.plan import forecast
 
     low, high = forecast(search.recipe.problem)
     simulated = " (simulated)" if search.replay else ""
@@ -141,7 +141,7 @@ def _talk(search: Search, color: str) -> Talk:
     """One entry before a trial and one line after it; in a terminal also what it is doing."""
     import sys
 
-    from triage.core.plan import forecast
+    from triage.core.search.plan import forecast
     from triage.core.trials import Entry, Seen, Trial
     from triage.render.session_text import trial_head, trial_line
     from triage.session.search import Talk

@@ -2,7 +2,7 @@
 
 In:  package data (`causes/`, `flags/`) or a folder that the user names.
 Out: values of `triage.core`.
-Not: deciding which cause a log shows (triage.core.diagnose).
+Not: deciding which cause a log shows (triage.core.log.diagnose).
 
 `load_causes` and `load_flag_table` read generated JSON, so that naming a cause
 costs neither a YAML parser nor a validator; the rest imports them when called.

@@ -2,7 +2,7 @@
 
 In:  a folder of `<cause-id>--<words>/{case.yaml,server.log}`.
 Out: cases, and how a diagnosis document differs from what a case expects.
-Not: diagnosing (triage.core.diagnose).
+Not: diagnosing (triage.core.log.diagnose).
 """
 
 from __future__ import annotations

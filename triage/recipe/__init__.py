@@ -2,7 +2,7 @@
 
 In:  a recipe file, or a good and a bad command.
 Out: Recipe; `dump_recipe` writes one that `load_recipe` reads back.
-Not: searching (triage.core.plan) or launching (triage.launch).
+Not: searching (triage.core.search.plan) or launching (triage.launch).
 """
 
 from __future__ import annotations

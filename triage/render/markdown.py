@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from triage.core.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
+from triage.core.handover.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
 
 # Characters that may open markup anywhere in a line. An underscore inside a word
 # does not, and names are full of them.

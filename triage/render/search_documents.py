@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from triage.core.config import Config, Value
-from triage.core.confirmation import Confirmation, Exchange
-from triage.core.recommend import Choice, Recommendation
+from triage.core.handover.confirmation import Confirmation, Exchange
+from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet
 from triage.core.wording import ENV, WITHOUT
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from triage.core.confirmation import Confirmation
-from triage.core.journal import signature
-from triage.core.recommend import Choice, Recommendation
+from triage.core.handover.confirmation import Confirmation
+from triage.core.search.journal import signature
+from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
 from triage.core.units import format_seconds
 from triage.core.wording import braces, spell, spell_setting

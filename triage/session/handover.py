@@ -1,7 +1,7 @@
 """From a finished search to its proof and its document.
 
 In:  a session folder. Out: recommendation, Confirmation, runbook.md.
-Not: searching (search.py) or wording (triage.core.runbook).
+Not: searching (search.py) or wording (triage.core.handover.runbook).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from triage.command import read_command, write_command
 from triage.core.config import Config, ServerCommand, argv
-from triage.core.confirmation import Confirmation, Exchange
-from triage.core.investigation import Investigation
+from triage.core.handover.confirmation import Confirmation, Exchange
+from triage.core.handover.investigation import Investigation
+from triage.core.handover.runbook import build_runbook
 from triage.core.launch import Crashed, Hung, Interrupted, Ready
-from triage.core.recommend import Recommendation, recommend
-from triage.core.runbook import build_runbook
+from triage.core.search.recommend import Recommendation, recommend
 from triage.errors import NotFoundWorking, NothingError
 from triage.launch import Refused, Server
 from triage.render.markdown import markdown

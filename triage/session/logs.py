@@ -1,7 +1,7 @@
 """From what was named on a command line to diagnoses of logs.
 
 In:  paths, globs, folders, "-". Out: Diagnosis, and the exit code that says it.
-Not: matching (triage.core.diagnose) or wording (triage.render).
+Not: matching (triage.core.log.diagnose) or wording (triage.render).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO
 
 from triage.core.causes import Cause
-from triage.core.diagnose import diagnose
 from triage.core.diagnosis import Diagnosis
 from triage.core.flags import FlagTable
 from triage.core.launch import Outcome
+from triage.core.log.diagnose import diagnose
 from triage.errors import HostError, NothingError, UsageError
 from triage.knowledge import load_causes, load_flag_table
 

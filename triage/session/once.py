@@ -43,7 +43,7 @@ def run_once(
         UsageError: the program does not exist.
         HostError: the port is taken, the disk is full.
     """
-    from triage.core.live import Live
+    from triage.core.log.live import Live
 
     argv = tuple(words)
     direct, port = _named_port(words)

@@ -1,7 +1,7 @@
 """Drive a search: ask the planner, launch, write the answer down, until it is done.
 
 In:  a recipe and where to keep the session. Out: a journal on disk, a Recommendation.
-Not: choosing trials (triage.core.plan) or talking to a person (triage.cli).
+Not: choosing trials (triage.core.search.plan) or talking to a person (triage.cli).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from triage.core.plan import next_trials
-from triage.core.recommend import Recommendation, recommend
 from triage.core.redact import redact_document, redact_env, redact_text
+from triage.core.search.plan import next_trials
+from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
 from triage.errors import UsageError
 from triage.recipe import Recipe, dump_recipe, load_recipe

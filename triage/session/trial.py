@@ -1,7 +1,7 @@
 """Launch one configuration and say what was seen.
 
 In:  a Setup (program, environment, patience) and a Config. Out: Seen in a TrialResult.
-Not: choosing what to launch (triage.core.plan) or keeping it (triage.store).
+Not: choosing what to launch (triage.core.search.plan) or keeping it (triage.store).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def launch_once(
         HostError: the launch could not be made on this machine.
         KeyboardInterrupt: somebody interrupted it; nothing of it is left.
     """
-    from triage.core.live import Live
+    from triage.core.log.live import Live
 
     with free_port() as port:
         placed = apply(

@@ -1,0 +1,391 @@
+"""The document handed over: complete, cited, and careful with the word "works"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from triage.core.causes import Cause, Disposition, Remedy
+from triage.core.config import Config, SetFlag
+from triage.core.diagnosis import Advice, Decoy, Diagnosis, Exc, Frame, Root, Suspect
+from triage.core.handover.actions import diff_commands
+from triage.core.handover.confirmation import Confirmation, Exchange
+from triage.core.handover.document import (
+    Block,
+    Bullets,
+    Code,
+    Paragraph,
+    Ref,
+    Runbook,
+    Section,
+    Table,
+)
+from triage.core.handover.investigation import Investigation
+from triage.core.handover.runbook import build_runbook
+from triage.core.search.recommend import recommend
+from triage.core.trials import Entry, Item, Problem, Seen
+
+
+def keys(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+PROBLEM = Problem(
+    name="pair",
+    baseline=Config.of({"model-path": "/models/x", "tp-size": "8"}),
+    items=(
+        Item(key="a", change=SetFlag("a", "4"), weight=1),
+        Item(key="b", change=SetFlag("b", True), weight=2),
+    ),
+)
+OLD = "serve --model-path /models/x --tp-size 8 --a 4 --b\n"
+NEW = "serve --model-path /models/x --tp-size 8 --b\n"
+FAILED = Entry(
+    number=2,
+    items=keys("a", "b"),
+    seen=Seen.FAILS,
+    signature="boom",
+    cause="boom",
+    title="It goes boom",
+    phase="graph-capture",
+    seconds=12.14,
+)
+JOURNAL = (
+    Entry(number=1, items=keys(), seen=Seen.STARTS, phase="serving", seconds=20.0),
+    FAILED,
+    Entry(number=3, items=keys("b"), seen=Seen.STARTS, searching="boom", seconds=21.0),
+    replace(
+        FAILED,
+        number=4,
+        items=keys("a"),
+        signature="hush",
+        cause="hush",
+        title="It hangs",
+        searching="boom",
+    ),
+)
+DIAGNOSIS = Diagnosis(
+    source="trials/002/server.log",
+    outcome="failed",
+    phase="graph-capture",
+    cause="boom",
+    title="It goes boom.",
+    confidence="high",
+    ranks=("TP3",),
+    ranks_total=8,
+    root=Root(line=44, offset=900, rank="TP3", time=None, text="TypeError: `None` | boom"),
+    traceback=Exc(
+        exception="TypeError",
+        message="boom",
+        frames=(Frame(file="x.py", line=7, function="capture"),),
+    ),
+    cascade=(61, 60),
+    teardown=(70,),
+    decoys=(Decoy(line=50, why="advice that any RuntimeError gets"),),
+    suspects=(Suspect(flag="a", value="4", why="its frame is in the traceback"),),
+    remedies=(
+        Advice(say="Lower it", changes=(), disposition="lossy", cost="speed", evidence="modelled"),
+    ),
+)
+CONFIRMED = Confirmation(
+    config=Config(),
+    ready_s=33.0,
+    exchanges=(Exchange(prompt="Hello", answers=("world", "world")),),
+    folder="trials/005",
+)
+
+
+def investigation(
+    journal: tuple[Entry, ...] = JOURNAL,
+    confirmation: Confirmation | None = None,
+    causes: tuple[Cause, ...] = (),
+) -> Investigation:
+    return Investigation(
+        problem=PROBLEM,
+        journal=journal,
+        recommendation=recommend(PROBLEM, journal, causes),
+        diagnosis=DIAGNOSIS,
+        confirmation=confirmation,
+        causes=causes,
+        old_command=OLD,
+        new_command=NEW,
+        assumptions=("The fork does not set b by itself.",),
+        reported=("It was fast there.",),
+    )
+
+
+def section(book: Runbook, title: str) -> tuple[Block, ...]:
+    (blocks,) = (s.blocks for s in book.sections if s.title == title)
+    return blocks
+
+
+def all_text(book: Runbook) -> str:
+    return repr(book)
+
+
+def simulated(provenance: str = "recorded") -> tuple[Entry, ...]:
+    return tuple(replace(e, simulated=True, provenance=provenance) for e in JOURNAL)
+
+
+def test_sections_come_in_the_order_in_which_a_reader_asks() -> None:
+    assert [s.title for s in build_runbook(investigation()).sections] == [
+        "What happened",
+        "Cause",
+        "Minimal failing sets",
+        "Trials",
+        "The change",
+        "Proof",
+        "How to undo it",
+        "What is assumed",
+        "What is not shown",
+        "Next steps",
+    ]
+
+
+def test_what_happened_names_flags_phase_ranks_and_outcome() -> None:
+    first, second = section(build_runbook(investigation()), "What happened")
+    assert first == Paragraph(
+        "Wanted on top of the baseline: a 4, b. Its launch failed in phase graph-capture, on TP3 "
+        "of 8 ranks: It goes boom."
+    )
+    assert second == Paragraph(
+        "4 trials took 65 s. Proposed: keep b; drop a 4 (2 of 3 by weight). It started in trial 3."
+    )
+
+
+def test_the_cause_cites_its_line_and_what_misleads() -> None:
+    causes = (Cause(id="boom", title="It goes boom", means="A field stays empty."),)
+    blocks = section(build_runbook(investigation(causes=causes)), "Cause")
+    assert blocks == (
+        Paragraph("boom (high confidence): It goes boom."),
+        Paragraph("A field stays empty."),
+        Paragraph("The line that this rests on, of rank TP3:"),
+        Code("44: TypeError: `None` | boom"),
+        Ref("trials/002/server.log", 44, "the line in the raw log"),
+        Paragraph("Innermost frames of the traceback (TypeError), the last one raised:"),
+        Code("x.py:7 capture"),
+        Paragraph("These lines mislead:"),
+        Bullets(("line 50: advice that any RuntimeError gets",)),
+        Paragraph(
+            "Further lines that are not the reason: 2 consequences (from line 60), 1 of the "
+            "shutdown (from line 70)."
+        ),
+        Paragraph("The evidence points at:"),
+        Bullets(("a: its frame is in the traceback",)),
+    )
+
+
+def test_an_unknown_failure_gives_its_fingerprint() -> None:
+    told = Diagnosis(source="x", outcome="failed", fingerprint="9f3a")
+    book = build_runbook(replace(investigation(), diagnosis=told))
+    assert section(book, "Cause") == (
+        Paragraph("No known cause; the failure's fingerprint is 9f3a."),
+    )
+
+
+def test_failing_sets_are_a_table() -> None:
+    table = section(build_runbook(investigation()), "Minimal failing sets")[1]
+    assert table == Table(
+        ("set", "failure", "phase", "trial", "minimal", "basis"),
+        (
+            ("{a}", "It hangs (hush)", "graph-capture", "4", "yes", "launches"),
+            ("{a, b}", "It goes boom (boom)", "graph-capture", "2", "yes", "launches"),
+        ),
+    )
+
+
+def test_each_trial_is_a_row_with_its_verdict() -> None:
+    blocks = section(build_runbook(investigation()), "Trials")
+    assert blocks[0] == Paragraph("Verdicts are about the failure under search; at first boom.")
+    assert blocks[1] == Table(
+        ("trial", "on top of the baseline", "verdict", "failure", "phase", "s", "basis"),
+        (
+            ("1", "nothing", "STARTS", "", "serving", "20.0", "launched"),
+            ("2", "a 4, b", "SAME_FAILURE", "boom", "graph-capture", "12.1", "launched"),
+            ("3", "b", "STARTS", "", "unknown", "21.0", "launched"),
+            ("4", "a 4", "OTHER_FAILURE", "hush", "graph-capture", "12.1", "launched"),
+        ),
+    )
+
+
+def test_recorded_and_assumed_trials_are_kept_apart() -> None:
+    journal = simulated()
+    journal = (*journal[:3], replace(journal[3], provenance="assumed"))
+    book = build_runbook(investigation(journal))
+    _, recorded, note, assumed = section(book, "Trials (simulated)")
+    assert isinstance(recorded, Table)
+    assert isinstance(assumed, Table)
+    assert [row[0] for row in recorded.rows] == ["1", "2", "3"]
+    assert note == Paragraph("Assumed, not recorded from any launch:")
+    assert [(row[0], row[-1]) for row in assumed.rows] == [("4", "assumed")]
+    assert section(book, "What is assumed (simulated)")[0] == Paragraph(
+        "The answers of these trials are assumed, not recorded: 4."
+    )
+
+
+def test_the_change_is_shown_as_a_diff_and_to_paste() -> None:
+    blocks = section(build_runbook(investigation()), "The change")
+    assert blocks[0] == Table(
+        ("", "setting", "why", "price"),
+        (
+            ("keep", "model-path /models/x", "part of the baseline, which started", ""),
+            ("keep", "tp-size 8", "part of the baseline, which started", ""),
+            ("keep", "b", "part of what started in trial 3", ""),
+            (
+                "drop",
+                "a 4",
+                "in the failing set {a}: It hangs (trial 4); in the failing set {a, b}: It goes "
+                "boom (trial 2)",
+                "not known: no launch here measured what it brings",
+            ),
+        ),
+    )
+    assert blocks[2] == Code(
+        "--- wanted\n+++ proposed\n@@ -1 +1 @@\n"
+        "-serve --model-path /models/x --tp-size 8 --a 4 --b\n"
+        "+serve --model-path /models/x --tp-size 8 --b",
+        "diff",
+    )
+    assert blocks[-1] == Code("serve --model-path /models/x --tp-size 8 --b", "sh")
+
+
+def test_a_long_command_is_compared_flag_by_flag() -> None:
+    old = "python -m server " + " ".join(f"--flag-{n} some-value" for n in range(8))
+    new = old.replace(" --flag-3 some-value", "")
+    assert diff_commands(old, new).splitlines()[3:] == [
+        "   --flag-0 some-value",
+        "   --flag-1 some-value",
+        "   --flag-2 some-value",
+        "-  --flag-3 some-value",
+        "   --flag-4 some-value",
+        "   --flag-5 some-value",
+        "   --flag-6 some-value",
+    ]
+    assert diff_commands(old, old) == ""
+
+
+def test_without_a_confirmation_nothing_is_said_to_work() -> None:
+    book = build_runbook(investigation())
+    assert "works" not in all_text(book)
+    assert section(book, "Proof") == (
+        Paragraph("The proposal started in trial 3."),
+        Paragraph("It is not confirmed: no launch of it has answered generations yet. To do that:"),
+        Code("triage confirm", "sh"),
+    )
+
+
+def test_a_confirmation_allows_to_say_that_it_works() -> None:
+    blocks = section(build_runbook(investigation(confirmation=CONFIRMED)), "Proof")
+    assert blocks[1] == Paragraph(
+        "The proposed configuration works: it was launched (trials/005), was ready after 33 s, "
+        "and gave the same answer twice to each prompt at temperature 0."
+    )
+    assert blocks[2] == Table(
+        ("prompt", "first answer", "second answer", "agree"), (("Hello", "world", "world", "yes"),)
+    )
+
+
+def test_answers_that_differ_do_not_confirm() -> None:
+    differ = replace(CONFIRMED, exchanges=(Exchange(prompt="Hello", answers=("world", "moon")),))
+    book = build_runbook(investigation(confirmation=differ))
+    assert "works" not in all_text(book)
+    assert section(book, "Proof")[1] == Paragraph(
+        "Not confirmed (trials/005): the two answers at temperature 0 do not agree. It was ready "
+        "after 33 s."
+    )
+
+
+def test_empty_answers_and_a_server_that_never_came_up_do_not_confirm() -> None:
+    assert not replace(CONFIRMED, exchanges=(Exchange(prompt="x", answers=("", "")),)).confirmed
+    assert not replace(CONFIRMED, exchanges=()).confirmed
+    assert not replace(CONFIRMED, ready_s=None).confirmed
+    assert not replace(CONFIRMED, reason="it died").confirmed
+    assert CONFIRMED.confirmed
+
+
+def test_whatever_is_simulated_says_so_everywhere() -> None:
+    shown = replace(CONFIRMED, simulated=True)
+    book = build_runbook(investigation(simulated(), shown))
+    assert book.title == "Runbook: pair (simulated)"
+    assert all(s.title.endswith("(simulated)") for s in book.sections)
+    first = section(book, "What happened (simulated)")[0]
+    assert isinstance(first, Paragraph)
+    assert first.text.startswith("The launches in this document are simulated")
+    said = section(book, "Proof (simulated)")[1]
+    assert isinstance(said, Paragraph)
+    assert said.text.startswith("Simulated: the proposed configuration works")
+
+
+def test_a_real_investigation_does_not_say_simulated() -> None:
+    assert "simulated" not in all_text(build_runbook(investigation(confirmation=CONFIRMED)))
+
+
+def test_undo_gives_the_old_command_and_the_baseline() -> None:
+    blocks = section(build_runbook(investigation()), "How to undo it")
+    assert [b for b in blocks if isinstance(b, Code)] == [
+        Code(OLD.rstrip("\n"), "sh"),
+        Code("--model-path /models/x --tp-size 8", "sh"),
+    ]
+
+
+def test_the_recipes_own_words_are_kept_as_assumed_and_reported() -> None:
+    book = build_runbook(investigation())
+    (assumed,) = section(book, "What is assumed")
+    assert isinstance(assumed, Bullets)
+    assert assumed.items[0] == "The fork does not set b by itself."
+    assert section(book, "What is not shown")[-2:] == (
+        Paragraph("Reported by others, and neither measured nor checked here:"),
+        Bullets(("It was fast there.",)),
+    )
+
+
+def test_speed_is_never_said_to_be_shown() -> None:
+    (unshown, *_) = section(
+        build_runbook(investigation(confirmation=CONFIRMED)), "What is not shown"
+    )
+    assert isinstance(unshown, Bullets)
+    assert unshown.items[0].startswith("Speed: no launch here measured throughput")
+    assert unshown.items[1].startswith("That it holds under load")
+
+
+def test_next_steps_name_remedies_that_nobody_tried() -> None:
+    causes = (
+        Cause(id="boom", title="", remedies=(Remedy(say="not shown: filled in already"),)),
+        Cause(
+            id="hush",
+            title="",
+            remedies=(Remedy(say="Set {flag} to 1.", disposition=Disposition.SAFE),),
+        ),
+    )
+    book = build_runbook(investigation(causes=causes))
+    assert section(book, "Next steps") == (
+        Bullets(
+            (
+                "Confirm the proposal: triage confirm",
+                "For boom, not tried here: Lower it (lossy, costs: speed, evidence: modelled).",
+                "For hush, not tried here: Set <flag> to 1 (safe).",
+            )
+        ),
+    )
+
+
+def test_without_a_working_configuration_there_is_nothing_to_paste_or_undo() -> None:
+    journal = (replace(FAILED, number=1, items=keys()),)
+    book = build_runbook(investigation(journal))
+    assert section(book, "The change") == (
+        Paragraph(
+            "No configuration is proposed. The baseline itself fails (boom): the fault is not in "
+            "what was added to it."
+        ),
+    )
+    assert "How to undo it" not in [s.title for s in book.sections]
+    assert "Proof" not in [s.title for s in book.sections]
+
+
+def test_equal_investigations_give_equal_documents() -> None:
+    assert build_runbook(investigation()) == build_runbook(investigation())
+
+
+def test_a_section_without_blocks_is_left_out() -> None:
+    book = build_runbook(replace(investigation(), diagnosis=None))
+    assert Section("Cause", ()) not in book.sections
+    assert "Cause" not in [s.title for s in book.sections]

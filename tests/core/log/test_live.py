@@ -1,0 +1,122 @@
+"""A launch is stopped at the line after which it cannot come up, and at no other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triage.core.causes import Cause, Severity
+from triage.core.log.live import Live
+
+T = "[2026-07-01 12:00:00] "
+HEALTHY = (
+    T + "server_args={'model_path': '/models/x', 'error: ': 'Received sigquit from a child'}\n"
+    + T + "Ignore import error when loading sglang.srt.models.x: No module named 'y'\n"
+    + T + "Init parallel begin.\n"
+    + T + "Load weight begin. avail mem=1 GB\n"
+    + "\rMulti-thread loading shards:   0% Completed | 0/1 [00:00<?, ?it/s]\n"
+    + T + 'INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 503 Service Unavailable\n'
+    + "Traceback (most recent call last):\n"
+    + '  File "a.py", line 1, in _freeze_gc\n    post()\n'
+    + "requests.exceptions.ConnectTimeout: timed out\n"
+    + T + "The server is fired up and ready to roll!\n"
+    + T + "SIGTERM received. signum=None frame=None. Draining requests and shutting down...\n"
+    + T + "Subprocess scheduler_0 (pid=7) crashed with exit code -15. Triggering SIGQUIT\n"
+    + T + "kill_process_tree called: parent_pid=1, include_parent=False, pid=1\n"
+)  # fmt: skip
+
+
+def watch(text: str, *causes: Cause) -> Live:
+    live = Live(causes)
+    live.feed(text.encode())
+    return live
+
+
+def test_a_healthy_launch_has_a_ready_line_and_no_fatal_one() -> None:
+    live = watch(HEALTHY)
+    assert (live.fatal_line, live.ready_line, live.phase) == (0, 11, "serving")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-07-01 12:00:00 TP3] Scheduler hit an exception: Traceback (most recent call last):",
+        "[2026-07-01 12:00:00] DetokenizerManager hit an exception: Traceback (most recent call last):",
+        T + "Initialization failed. warmup error: Traceback (most recent call last):",
+        T + "Received sigquit from a child process. It usually means the child failed.",
+        T + "SIGQUIT received. signum=None, frame=None. It usually means one child failed.",
+        T + "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 3): in use",
+        T + "Subprocess detokenizer (pid=3663) crashed with exit code -9. Triggering SIGQUIT",
+        "RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).",
+        "sglang serve: error: unrecognized arguments: --enable-ep-moe",
+        "Fatal Python error: Segmentation fault",
+        "sglang-1  | " + T + "Received sigquit from a child process. It usually means",
+        "simulated | " + T + "Received sigquit from a child process. It usually means",
+    ],
+)
+def test_a_line_is_fatal(line: str) -> None:
+    live = watch(T + "Init parallel begin.\n" + line + "\n" + line + "\n")
+    assert live.fatal_line == 2
+    assert live.phase == "dist-init"
+
+
+def test_nothing_is_fatal_after_a_stop_that_was_asked_for() -> None:
+    stop = T + "SIGTERM received. signum=None frame=None.\n"
+    assert watch(stop + T + "SIGQUIT received. signum=None\n").fatal_line == 0
+
+
+FATAL = Cause(id="f", title="t", patterns=("the sky fell",), severity=Severity.FATAL)
+
+
+def test_a_fatal_causes_record_is_fatal() -> None:
+    assert watch(T + "the sky fell\n", FATAL).fatal_line == 1
+
+
+@pytest.mark.parametrize("line", ["nvcc: error: no file", "ptxas x.ptx: error: unsupported"])
+def test_a_compilers_error_is_not(line: str) -> None:
+    assert watch(line + "\n").fatal_line == 0
+
+
+@pytest.mark.parametrize("text", ["ValueError: the sky fell\n", "    the sky fell\n"])
+def test_an_exception_that_may_be_caught_is_not(text: str) -> None:
+    assert watch(text, FATAL).fatal_line == 0
+
+
+@pytest.mark.parametrize("severity", [Severity.SUSPECT, Severity.INFO])
+def test_a_suspicious_line_is_not(severity: Severity) -> None:
+    cause = Cause(id="s", title="t", patterns=("the sky fell",), severity=severity)
+    assert watch(T + "the sky fell\n", cause).fatal_line == 0
+
+
+def test_a_hang_causes_line_is_not() -> None:
+    cause = Cause(id="h", title="t", patterns=("begin",), severity=Severity.FATAL, hang=True)
+    assert watch(T + "Init parallel begin.\n", cause).fatal_line == 0
+
+
+def test_a_line_counts_when_it_is_finished() -> None:
+    live = Live()
+    live.feed((T + "Received sigquit from a child proc").encode())
+    assert live.fatal_line == 0
+    live.feed(b"ess.\n")
+    assert live.fatal_line == 1
+
+
+def test_an_unfinished_bar_does_not_hide_the_phase() -> None:
+    live = watch("shards: 0% Completed | 0/1 [00:00<?, ?it/s]" + T + "Load weight end. x\n")
+    assert live.phase == "kv-pool-init"
+
+
+@given(st.lists(st.integers(1, 60), max_size=40))
+@settings(max_examples=50, deadline=None)
+def test_chunks_may_be_cut_anywhere(cuts: list[int]) -> None:
+    raw = HEALTHY.replace("SIGTERM", "SIGFOO").encode()
+    live, rest = Live([FATAL]), raw
+    for cut in cuts:
+        live.feed(rest[:cut])
+        rest = rest[cut:]
+    live.feed(rest)
+    whole = watch(raw.decode(), FATAL)
+    assert (live.phase, live.ready_line, live.fatal_line) == (
+        whole.phase, whole.ready_line, whole.fatal_line,
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+"""Minimal failing sets read from a journal, and the launches that would find the next one."""
+
+from __future__ import annotations
+
+from triage.core.config import Config, SetFlag
+from triage.core.search.journal import read_journal
+from triage.core.search.reduce import failing_sets, probes
+from triage.core.search.subsets import distinct, heaviest, less, with_needs
+from triage.core.trials import Entry, FailingSet, Item, Problem, Seen
+from triage.core.wording import join
+
+
+def keys(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def problem_of(
+    *names: str,
+    requires: tuple[tuple[str, str], ...] = (),
+    not_both: tuple[tuple[str, str], ...] = (),
+    weights: tuple[float, ...] = (),
+) -> Problem:
+    return Problem(
+        name="test",
+        baseline=Config.of({"tp-size": "8"}),
+        items=tuple(
+            Item(key=name, change=SetFlag(name, True), weight=weight)
+            for name, weight in zip(names, weights or (1.0,) * len(names), strict=True)
+        ),
+        requires=requires,
+        not_both=not_both,
+    )
+
+
+def starts(number: int, *names: str, provenance: str = "launched") -> Entry:
+    return Entry(number=number, items=keys(*names), seen=Seen.STARTS, provenance=provenance)
+
+
+def fails(
+    number: int, signature: str, *names: str, provenance: str = "launched", phase: str = "unknown"
+) -> Entry:
+    return Entry(
+        number=number,
+        items=keys(*names),
+        seen=Seen.FAILS,
+        signature=signature,
+        cause=signature,
+        title=f"title of {signature}",
+        phase=phase,
+        provenance=provenance,
+    )
+
+
+def test_faults_in_series_are_two_minimal_sets() -> None:
+    journal = [
+        starts(1),
+        fails(2, "cublas", "ep", "nvls", "fusion", phase="flashinfer-autotune"),
+        fails(3, "nonetype", "ep", phase="graph-capture"),
+        starts(4, "nvls"),
+        fails(5, "hang", "fusion", provenance="assumed", phase="graph-capture"),
+        fails(6, "cublas", "ep", "nvls", phase="flashinfer-autotune"),
+    ]
+    assert failing_sets(problem_of("ep", "nvls", "fusion"), journal) == (
+        FailingSet(
+            items=keys("ep", "nvls"),
+            signature="cublas",
+            cause="cublas",
+            title="title of cublas",
+            phase="flashinfer-autotune",
+            entry=6,
+        ),
+        FailingSet(
+            items=keys("ep"),
+            signature="nonetype",
+            cause="nonetype",
+            title="title of nonetype",
+            phase="graph-capture",
+            entry=3,
+        ),
+        FailingSet(
+            items=keys("fusion"),
+            signature="hang",
+            cause="hang",
+            title="title of hang",
+            phase="graph-capture",
+            entry=5,
+            assumed=True,
+        ),
+    )
+
+
+def test_a_set_whose_neighbour_was_never_launched_is_not_called_minimal() -> None:
+    journal = [starts(1), fails(2, "x", "a", "b"), starts(3, "a")]
+    (only,) = failing_sets(problem_of("a", "b"), journal)
+    assert (only.items, only.minimal) == (keys("a", "b"), False)
+
+
+def test_a_set_is_assumed_if_its_neighbours_answer_is() -> None:
+    journal = [starts(1), fails(2, "x", "a", "b"), starts(3, "a"), starts(4, "b")]
+    problem = problem_of("a", "b")
+    assert [s.assumed for s in failing_sets(problem, journal)] == [False]
+    journal[3] = starts(4, "b", provenance="assumed")
+    assert [s.assumed for s in failing_sets(problem, journal)] == [True]
+
+
+def test_an_unresolved_entry_is_no_failure() -> None:
+    journal = [starts(1), Entry(number=2, items=keys("a"), seen=Seen.UNRESOLVED, reason="busy")]
+    assert failing_sets(problem_of("a"), journal) == ()
+
+
+def test_a_failure_without_a_name_is_still_a_failure() -> None:
+    journal = [starts(1), Entry(number=2, items=keys("a"), seen=Seen.FAILS)]
+    assert [s.signature for s in failing_sets(problem_of("a"), journal)] == ["none"]
+
+
+def test_deletion_leaves_out_light_and_unsuspected_items_first() -> None:
+    problem = problem_of("a", "b", "c", "d", weights=(4, 3, 1, 2))
+    whole = fails(2, "x", "a", "b", "c", "d")
+    journal = [starts(1), whole, *(starts(3 + n, k) for n, k in enumerate("abcd"))]
+    asked = [p.keys for p in probes(read_journal(problem, journal), "x")]
+    assert asked == [
+        keys("a", "b", "d"),  # without c, the lightest
+        keys("a", "b", "c"),
+        keys("a", "c", "d"),
+        keys("b", "c", "d"),
+    ]
+
+
+def test_a_pair_of_suspects_comes_before_any_deletion() -> None:
+    problem = problem_of("a", "b", "c", "d")
+    whole = Entry(
+        number=2,
+        items=keys("a", "b", "c", "d"),
+        seen=Seen.FAILS,
+        signature="x",
+        suspects=("b", "d"),
+    )
+    journal = [starts(1), whole, *(starts(3 + n, k) for n, k in enumerate("abcd"))]
+    assert [p.keys for p in probes(read_journal(problem, journal), "x")] == [keys("b", "d")]
+
+
+def test_pairs_inside_a_set_that_started_are_not_asked() -> None:
+    problem = problem_of("a", "b", "c", "d")
+    journal = [
+        starts(1),
+        fails(2, "x", "a", "b", "c", "d"),
+        *(starts(3 + n, k) for n, k in enumerate("abcd")),
+        starts(7, "a", "b", "c"),
+    ]
+    asked = [p.keys for p in probes(read_journal(problem, journal), "x")]
+    assert asked == [keys("a", "d"), keys("b", "d"), keys("c", "d")]
+
+
+def test_a_settled_failure_asks_for_nothing() -> None:
+    journal = [starts(1), fails(2, "x", "a", "b"), starts(3, "a"), fails(4, "y", "b")]
+    known = read_journal(problem_of("a", "b"), journal)
+    assert probes(known, "x") == ()
+    assert probes(known, "y") == ()
+
+
+def test_heaviest_keeps_most_weight_outside_all_failing_sets() -> None:
+    problem = problem_of("a", "b", "c", "d", weights=(4, 3, 2, 1.5))
+    assert heaviest(problem) == keys("a", "b", "c", "d")
+    assert heaviest(problem, [keys("a", "b"), keys("d")]) == keys("a", "c")
+    assert heaviest(problem, [keys("a"), keys("b", "c")], [keys("b", "d")]) == keys("c", "d")
+    assert heaviest(problem, [keys()]) is None
+
+
+def test_heaviest_meets_requirements_and_exclusions() -> None:
+    problem = problem_of(
+        "a", "b", "c", requires=(("a", "b"), ("c", "tp-size")), not_both=(("b", "c"),)
+    )
+    assert heaviest(problem) == keys("a", "b")
+    assert heaviest(problem, [keys("b")]) == keys("c")
+
+
+def test_needs_come_along_and_leave_together() -> None:
+    problem = problem_of("a", "b", "c", requires=(("a", "b"), ("b", "c")))
+    assert with_needs(problem, ["a"]) == keys("a", "b", "c")
+    assert less(problem, keys("a", "b", "c"), "c") == keys()
+    assert less(problem, keys("a", "b", "c"), "a") == keys("b", "c")
+    excluded = problem_of("a", "b", requires=(("a", "b"),), not_both=(("a", "b"),))
+    assert with_needs(excluded, ["a"]) is None
+
+
+def test_items_that_change_nothing_or_repeat_another_drop_out() -> None:
+    problem = Problem(
+        name="test",
+        baseline=Config.of({"tp-size": "8"}),
+        items=(
+            Item(key="tp-size", change=SetFlag("tp-size", "8")),
+            Item(key="x", change=SetFlag("x", True)),
+            Item(key="x-again", change=SetFlag("x", True)),
+            Item(key="y", change=SetFlag("y", True)),
+        ),
+        requires=(("y", "tp-size"),),
+    )
+    cleaned = distinct(problem)
+    assert [item.key for item in cleaned.items] == ["x", "y"]
+    assert cleaned.allowed(keys("y"))
+
+
+def test_join_lists_items_as_people_do() -> None:
+    problem = problem_of("a", "b", "c")
+    assert join(keys(), problem) == "the baseline"
+    assert join(keys("b"), problem) == "b"
+    assert join(keys("c", "a"), problem) == "a and c"
+    assert join(keys("a", "b", "c"), problem) == "a, b and c"

@@ -1,0 +1,50 @@
+"""Everything that one investigation found, in one value.
+
+In:  nothing. Out: Investigation.
+Not: writing it up (runbook.py) or loading it (triage.store).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triage.core.causes import Cause
+from triage.core.diagnosis import Diagnosis
+from triage.core.handover.confirmation import Confirmation
+from triage.core.search.recommend import Recommendation
+from triage.core.trials import Entry, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Investigation:
+    """All that a runbook is made of.
+
+    `base_command` is the one that worked before, if it was given; `old_command` the
+    wanted one that failed, `new_command` the proposed one, all in the form in which
+    people keep it (`command_language` names that form for highlighting). `assumptions`
+    and `reported` are the recipe's own words: what it takes for granted, and what
+    others report that nobody measured here.
+    """
+
+    problem: Problem
+    journal: tuple[Entry, ...]
+    recommendation: Recommendation
+    diagnosis: Diagnosis | None = None  # of the launch of what was wanted
+    confirmation: Confirmation | None = None
+    causes: tuple[Cause, ...] = ()
+    base_command: str = ""
+    old_command: str = ""
+    new_command: str = ""
+    command_language: str = "sh"
+    assumptions: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any launch in it came from the replay engine."""
+        return (
+            self.recommendation.simulated
+            or any(entry.simulated for entry in self.journal)
+            or (self.diagnosis is not None and self.diagnosis.simulated)
+            or (self.confirmation is not None and self.confirmation.simulated)
+        )

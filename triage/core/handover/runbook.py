@@ -1,0 +1,198 @@
+"""Write up an investigation: what happened, why, what to change, how it was proved.
+
+In:  an Investigation: the values of all earlier stages, and the two commands as text.
+Out: a Runbook, a document without markup.
+Not: markup (triage.render) or files (triage.store).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from triage.core.diagnosis import Diagnosis, Root
+from triage.core.handover.actions import assumed, change, next_steps, not_shown, proof, undo
+from triage.core.handover.document import (
+    Block,
+    Bullets,
+    Code,
+    Paragraph,
+    Ref,
+    Runbook,
+    Section,
+    Table,
+)
+from triage.core.handover.investigation import Investigation
+from triage.core.search.journal import signature
+from triage.core.trials import Entry, FailingSet, Problem, Seen
+from triage.core.units import format_seconds
+from triage.core.wording import braces, spell
+
+ENDED = {
+    "failed": "failed",
+    "hung": "hung",
+    "healthy": "came up",
+    "interrupted": "was interrupted",
+    "empty": "left an empty log",
+}
+FEW_FRAMES = 6  # of a traceback, innermost ones
+
+
+def build_runbook(found: Investigation) -> Runbook:
+    """The whole document; a section that has nothing to say is left out.
+
+    "works" is written only where a confirmation showed it. If any launch was
+    simulated, the title and every heading say so.
+    """
+    mark = " (simulated)" if found.simulated else ""
+    parts: tuple[tuple[str, Iterable[Block]], ...] = (
+        ("What happened", _happened(found)),
+        ("Cause", _cause(found)),
+        ("Minimal failing sets", _sets(found)),
+        ("Trials", _trials(found)),
+        ("The change", change(found)),
+        ("Proof", proof(found)),
+        ("How to undo it", undo(found)),
+        ("What is assumed", assumed(found)),
+        ("What is not shown", not_shown(found)),
+        ("Next steps", next_steps(found)),
+    )
+    written = (Section(f"{title}{mark}", tuple(blocks)) for title, blocks in parts)
+    return Runbook(
+        title=f"Runbook: {found.problem.name}{mark}",
+        sections=tuple(section for section in written if section.blocks),
+    )
+
+
+def _happened(found: Investigation) -> Iterable[Block]:
+    if found.simulated:
+        yield Paragraph(
+            "The launches in this document are simulated: the replay engine answered for the "
+            "server, from recorded and assumed entries. Nothing here was measured on the machine "
+            "in question."
+        )
+    wanted = ", ".join(spell(item.change) for item in found.problem.items) or "nothing"
+    told = found.diagnosis
+    if told is None:
+        yield Paragraph(f"Wanted on top of the baseline: {wanted}. No log of its launch was given.")
+    else:
+        at = f" in phase {told.phase}" if told.phase != "unknown" else ""
+        ranks = f", on {_ranks(told)}" if told.ranks else ""
+        what = told.title or (f"unknown failure {told.fingerprint}" if told.fingerprint else "")
+        yield Paragraph(
+            f"Wanted on top of the baseline: {wanted}. Its launch "
+            f"{ENDED.get(told.outcome, told.outcome)}{at}{ranks}"
+            f"{': ' + what.rstrip('.') if what else ''}."
+        )
+    lost = sum(entry.seen is Seen.UNRESOLVED for entry in found.journal)
+    yield Paragraph(
+        f"{len(found.journal)} trials took {format_seconds(sum(e.seconds for e in found.journal))}"
+        f"{f', {lost} of them unresolved' if lost else ''}. {found.recommendation.say}"
+    )
+
+
+def _cause(found: Investigation) -> Iterable[Block]:
+    told = found.diagnosis
+    if told is None:
+        return
+    if told.cause:
+        yield Paragraph(f"{told.cause} ({told.confidence} confidence): {told.title.rstrip('.')}.")
+        means = next((c.means for c in found.causes if c.id == told.cause and c.means), "")
+        if means:
+            yield Paragraph(means)
+    elif told.fingerprint:
+        yield Paragraph(f"No known cause; the failure's fingerprint is {told.fingerprint}.")
+    else:
+        yield Paragraph("The log names no cause.")
+    if told.root is not None:
+        yield from _evidence(told, told.root)
+    if told.decoys:
+        yield Paragraph("These lines mislead:")
+        yield Bullets(tuple(f"line {decoy.line}: {decoy.why}" for decoy in told.decoys))
+    noise = [("consequences", told.cascade), ("of the shutdown", told.teardown)]
+    counted = [f"{len(lines)} {what} (from line {min(lines)})" for what, lines in noise if lines]
+    if counted:
+        yield Paragraph(f"Further lines that are not the reason: {', '.join(counted)}.")
+    if told.suspects:
+        yield Paragraph("The evidence points at:")
+        yield Bullets(tuple(f"{suspect.flag}: {suspect.why}" for suspect in told.suspects))
+
+
+def _evidence(told: Diagnosis, root: Root) -> Iterable[Block]:
+    yield Paragraph(f"The line that this rests on, of rank {root.rank}:")
+    yield Code(f"{root.line}: {root.text}")
+    yield Ref(told.source, root.line, "the line in the raw log")
+    if told.traceback is not None:
+        frames = told.traceback.frames[-FEW_FRAMES:]
+        if frames:
+            yield Paragraph(
+                f"Innermost frames of the traceback ({told.traceback.exception}), the last one "
+                "raised:"
+            )
+            yield Code("\n".join(f"{f.file}:{f.line} {f.function}" for f in frames))
+
+
+def _sets(found: Investigation) -> Iterable[Block]:
+    sets = found.recommendation.sets
+    if not sets:
+        yield Paragraph("No failure was seen, so there is no failing set.")
+        return
+    yield Paragraph(
+        "A minimal set shows its failure; with any one item less, that failure does not show. A "
+        "failure in an earlier phase hides later ones, so one set may lie inside another."
+    )
+    yield Table(
+        ("set", "failure", "phase", "trial", "minimal", "basis"),
+        tuple(_set_row(s, found.problem) for s in sets),
+    )
+
+
+def _set_row(s: FailingSet, problem: Problem) -> tuple[str, ...]:
+    failure = f"{s.title} ({s.signature})" if s.title else s.signature
+    minimal = "yes" if s.minimal else "not shown: a smaller set was not resolved"
+    basis = "assumed" if s.assumed else "launches"
+    return (braces(s.items, problem), failure, s.phase, str(s.entry), minimal, basis)
+
+
+def _trials(found: Investigation) -> Iterable[Block]:
+    if not found.journal:
+        yield Paragraph("No trial was launched.")
+        return
+    searched = _searched(found)
+    if searched:
+        yield Paragraph(f"Verdicts are about the failure under search; at first {searched}.")
+    guessed = [entry for entry in found.journal if entry.provenance == "assumed"]
+    seen = [entry for entry in found.journal if entry.provenance != "assumed"]
+    for entries, note in ((seen, ""), (guessed, "Assumed, not recorded from any launch:")):
+        if note and entries:
+            yield Paragraph(note)
+        if entries:
+            yield Table(
+                ("trial", "on top of the baseline", "verdict", "failure", "phase", "s", "basis"),
+                tuple(_trial_row(entry, found.problem, searched) for entry in entries),
+            )
+
+
+def _searched(found: Investigation) -> str | None:
+    """The failure that the search set out to explain: the first one seen."""
+    return next((signature(e) for e in found.journal if e.seen is Seen.FAILS), None)
+
+
+def _trial_row(entry: Entry, problem: Problem, searched: str | None) -> tuple[str, ...]:
+    items = ", ".join(spell(i.change) for i in problem.items if i.key in entry.items)
+    failure = signature(entry) if entry.seen is Seen.FAILS else entry.reason
+    return (
+        str(entry.number),
+        items or "nothing",
+        entry.verdict(entry.searching or searched).value,
+        failure,
+        entry.phase,
+        f"{entry.seconds:.1f}",
+        entry.provenance,
+    )
+
+
+def _ranks(told: Diagnosis) -> str:
+    if told.ranks == ("all",):
+        return "all ranks"
+    of = f" of {told.ranks_total} ranks" if told.ranks_total > 1 else ""
+    return ", ".join(told.ranks) + of

@@ -1,0 +1,265 @@
+"""The lines that could be the reason of a failure, with what speaks for each.
+
+In:  a Generation and the causes. Out: Candidate values.
+Not: choosing among them (cascade.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from triage.core.causes import Cause, Role, Severity
+from triage.core.log.endings import (
+    BIND,
+    FATAL_HEADS,
+    STOPPED_BY,
+    Ending,
+    ending,
+    is_communication,
+    is_refused,
+)
+from triage.core.log.evidence import Generation
+from triage.core.log.fingerprint import fingerprint
+from triage.core.log.frames import place, proven_phase
+from triage.core.log.gather import is_uncaught
+from triage.core.log.tracebacks import Traceback, unwrapped
+
+# Exceptions that programs use to find their way: what is raised while one of
+# them is handled says what was really missed.
+_SIGNPOSTS = frozenset(
+    ("KeyError", "IndexError", "AttributeError", "StopIteration", "EOFError", "LookupError",
+     "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
+     "ImportError", "FileNotFoundError", "Empty")
+)  # fmt: skip
+_NOISE = frozenset((Role.BENIGN, Role.CASCADE, Role.TEARDOWN))
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A line that could be the reason.
+
+    `strength` is 0 if the process certainly ended with it, 1 if that is likely, 2 if
+    it was only logged. `passed` says that the rank went on afterwards. `noise` marks
+    consequences. `chain` is the line of the newest exception of a chain (0: none), and
+    `place` the position among its exceptions, in order of preference. `specific` counts
+    what the cause demanded beside the pattern.
+    """
+
+    line: int
+    offset: int
+    rank: str
+    time: str | None
+    text: str
+    phase: str
+    strength: int
+    cause: Cause | None = None
+    captures: dict[str, str] = field(default_factory=dict)
+    tb: Traceback | None = None
+    passed: bool = False
+    noise: bool = False
+    chain: int = 0
+    place: int = 0
+    specific: int = 0
+
+    def fingerprint(self) -> tuple[str, str]:
+        """The name that the failure has without a cause, and its pre-image."""
+        if self.tb is None or not self.tb.exception:
+            return fingerprint("", self.text)
+        message = unwrapped(self.text) or self.tb.message or self.tb.code
+        return fingerprint(self.tb.exception, message, self.tb.frames)
+
+    @property
+    def signature(self) -> str:
+        """What two candidates share if they are the same failure."""
+        return self.cause.id if self.cause else self.fingerprint()[0]
+
+    @property
+    def communication(self) -> bool:
+        """Whether the line could come from another rank's fault."""
+        return is_communication(self.text)
+
+
+def candidates(generation: Generation, causes: Sequence[Cause]) -> list[Candidate]:
+    """All candidates, in file order; those of noise are marked, not left out."""
+    found: list[Candidate] = []
+    linked = {id(tb.previous) for tb in generation.tracebacks if tb.previous is not None}
+    for tb in generation.tracebacks:
+        if id(tb) not in linked:
+            found += _of_chain(tb, generation, causes)
+    found += _of_hits(generation, causes)
+    found += _of_endings(generation)
+    found.sort(key=lambda candidate: candidate.line)
+    return found
+
+
+def eligible(
+    cause: Cause, phases: set[str], *, line: int, frames: str, supported: int | None
+) -> bool:
+    """Whether what the cause demands beside its pattern holds at this line.
+
+    `phases` are those that frames and landmarks name; `supported` is the first line
+    that bore out the cause's context.
+    """
+    if cause.phases and "unknown" not in phases and not phases & set(cause.phases):
+        return False
+    if cause.context and (supported is None or supported > line):
+        return False
+    return not cause.frames or any(re.search(pattern, frames) for pattern in cause.frames)
+
+
+def chosen(tb: Traceback) -> Traceback:
+    """The exception of a chain that names the reason; `tb` is the newest.
+
+    An exception that was raised *from* another only wraps it. One that was raised
+    while another was handled replaces it if the other was a signpost (a key that was
+    not there) and the raise was deliberate; otherwise it is an accident on the way out.
+    """
+    members = list(tb.chain())[::-1]
+    best = members[0]
+    for member in members[1:]:
+        signpost = best.exception.rpartition(".")[2] in _SIGNPOSTS
+        if member.relation == "context" and signpost and member.code.startswith("raise"):
+            best = member
+    return best
+
+
+def _of_chain(
+    tb: Traceback, generation: Generation, causes: Sequence[Cause]
+) -> Iterator[Candidate]:
+    members = list(tb.chain())[::-1]
+    if tb.exception.rpartition(".")[2] in STOPPED_BY:
+        return
+    best = chosen(tb)
+    preferred = [best, *(member for member in members if member is not best)]
+    frames = "\n".join(place(frame) for member in members for frame in member.frames)
+    roles = {
+        causes[index].role
+        for member in members
+        for index, line, _ in member.matched
+        if member.head != line <= member.line
+    }
+    base = _strength(tb, members)
+    died = ending(f"{tb.exception}: {tb.message}") is Ending.DEATH
+    named = False
+    for number, member in enumerate(preferred):
+        phases = {_phase(member, members, generation, None), generation.phases.get(id(member), "")}
+        phases = phases - {"", "unknown"} or {"unknown"}
+        lost = ending(member.text) is Ending.SURVIVOR or Role.CASCADE in roles
+        noise = died or lost or Role.BENIGN in roles or Role.TEARDOWN in roles
+        for index, _, captures in member.matched:
+            cause = causes[index]
+            if cause.role is not Role.ROOT or cause.hang:
+                continue
+            supported = generation.supported.get(index)
+            if not eligible(cause, phases, line=member.line, frames=frames, supported=supported):
+                continue
+            named = True
+            yield _of_traceback(
+                member, members, generation, base, cause=cause, captures=captures,
+                noise=noise, chain=tb.line, place=number,
+                specific=bool(cause.frames) + bool(cause.phases) + bool(cause.context),
+            )  # fmt: skip
+    if not named:
+        lost = ending(best.text) is Ending.SURVIVOR
+        noise = died or lost or any(role in _NOISE for role in roles)
+        yield _of_traceback(best, members, generation, base, noise=noise, chain=tb.line)
+
+
+def _strength(tb: Traceback, members: Sequence[Traceback]) -> int:
+    headers = [member.header for member in members if member.header]
+    if any(FATAL_HEADS.search(header) for header in headers):
+        return 0
+    if is_uncaught(tb) and not headers:
+        return 0
+    return 1 if tb.headless or not tb.line else 2
+
+
+def _of_traceback(
+    tb: Traceback,
+    members: Sequence[Traceback],
+    generation: Generation,
+    strength: int,
+    *,
+    cause: Cause | None = None,
+    captures: dict[str, str] | None = None,
+    noise: bool = False,
+    chain: int = 0,
+    place: int = 0,
+    specific: int = 0,
+) -> Candidate:
+    passed = strength > 0 and generation.timeline.lines.get(tb.rank, 0) > tb.line
+    return Candidate(
+        line=tb.line, offset=tb.offset, rank=tb.rank, time=tb.time, text=tb.text, tb=tb,
+        phase=_phase(tb, members, generation, cause), strength=strength, cause=cause,
+        captures=captures or {}, passed=passed, noise=noise, chain=chain, place=place,
+        specific=specific,
+    )  # fmt: skip
+
+
+def _phase(
+    tb: Traceback, members: Sequence[Traceback], generation: Generation, cause: Cause | None
+) -> str:
+    """Frames over landmarks, unless the cause knows only the landmark's phase.
+
+    The outermost frames are in the chain's newest exception.
+    """
+    by_frames = proven_phase(tb.frames) or proven_phase(members[-1].frames)
+    by_landmark = generation.phases.get(id(tb), "unknown")
+    if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
+        by_landmark = _captured(members) or by_landmark
+    if by_landmark == "arg-parse":  # a refused command line has no traceback
+        by_landmark = "arg-validation"
+    if cause and cause.phases and by_frames not in cause.phases and by_landmark in cause.phases:
+        return by_landmark
+    if by_frames == "warmup-request" and 0 < generation.ready < tb.line:
+        return "serving"
+    return by_frames or by_landmark
+
+
+def _captured(members: Sequence[Traceback]) -> str:
+    """The phase that the capture wrapper around an exception names."""
+    for member in members:
+        if unwrapped(member.text):
+            return "prefill-graph-capture" if "prefill" in member.text else "graph-capture"
+    return ""
+
+
+def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candidate]:
+    for hit in generation.all_hits():
+        cause = causes[hit.cause]
+        if cause.role is not Role.ROOT or cause.hang or cause.severity is Severity.INFO:
+            continue
+        line = hit.line
+        phases = {_of_line(line.text, hit.phase)}
+        supported = generation.supported.get(hit.cause)
+        if not eligible(cause, phases, line=line.number, frames="", supported=supported):
+            continue
+        kind = ending(line.text)
+        sure = cause.severity is Severity.FATAL or kind is Ending.FATAL
+        yield Candidate(
+            line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
+            phase=_of_line(line.text, hit.phase), strength=0 if sure else 1, cause=cause,
+            captures=hit.captures, specific=bool(cause.phases) + bool(cause.context),
+            passed=kind is not Ending.FATAL
+            and generation.timeline.lines.get(line.rank, 0) > line.number,
+            noise=kind in (Ending.DEATH, Ending.ADVICE),
+        )  # fmt: skip
+
+
+def _of_endings(generation: Generation) -> Iterator[Candidate]:
+    for line, phase in generation.of(Ending.FATAL):
+        yield Candidate(
+            line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
+            phase=_of_line(line.text, phase), strength=0,
+        )  # fmt: skip
+
+
+def _of_line(text: str, phase: str) -> str:
+    """The phase of a line that tells it itself."""
+    if is_refused(text):
+        return "arg-parse"
+    if "nvidia-container-cli" in text:
+        return "container"
+    return "warmup-request" if BIND in text else phase

@@ -1,0 +1,286 @@
+"""Why did this launch fail? From the bytes of a log to a Diagnosis.
+
+In:  chunks of a log, the causes, what a launcher saw, the flag table.
+Out: Diagnosis. The same bytes give the same answer, however they are cut.
+Not: reading files, launching, or printing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from triage.core.causes import Cause, Severity
+from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step, Suspect
+from triage.core.flags import FlagTable
+from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
+from triage.core.log.candidates import Candidate
+from triage.core.log.cascade import Finding, find, with_ranks_resolved
+from triage.core.log.endings import Ending, from_outside
+from triage.core.log.evidence import Generation
+from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
+from triage.core.log.fingerprint import fingerprint
+from triage.core.log.gather import Gatherer, read
+from triage.core.log.hang import hung_at, no_progress
+from triage.core.log.signatures import Matcher
+from triage.core.log.suspects import advice, suspects, suspects_without_config
+from triage.core.phases import order
+from triage.core.server_args import ServerArgsDump, find_dump
+
+_STEPS = 400
+
+
+def diagnose(
+    chunks: Iterable[bytes],
+    causes: Sequence[Cause],
+    *,
+    source: str = "-",
+    outcome: Outcome | None = None,
+    table: FlagTable | None = None,
+) -> Diagnosis:
+    """The diagnosis of one log, read once as a stream.
+
+    Args:
+        chunks: The raw bytes, cut anywhere.
+        causes: The knowledge base; without it, failures get a fingerprint only.
+        source: Name of the log for the answer.
+        outcome: How the launch ended, if a launcher saw it; else the log alone decides.
+        table: Flags of the engine's version, to tell defaults from choices.
+    """
+    matcher = Matcher(causes)
+    gatherer, _ = read(chunks, matcher, lambda generation: _fails(generation, matcher.causes))
+    generation = gatherer.generation
+    ready = _ready(generation)
+    finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)
+    finding = with_ranks_resolved(finding, generation.tags)
+    if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
+        finding = Finding()
+    seen = _outcome(gatherer, finding, ready=ready, known=outcome)
+    if seen in ("healthy", "interrupted", "empty"):
+        finding = Finding()
+    dump = find_dump(generation.dump) if generation.dump else None
+    diagnosis = _facts(gatherer, dump, table, source=source, outcome=seen)
+    hang = None
+    if finding.root is None:
+        hang = hung_at(generation, matcher.causes) if seen in ("hung", "interrupted") else None
+        if hang is not None and outcome is None:
+            seen = "hung"
+    if seen == "hung" and finding.root is None:
+        return _hung(replace(diagnosis, outcome=seen), generation, hang, known=outcome is not None)
+    if seen == "failed" or finding.root is not None:
+        return _failed(diagnosis, generation, finding, table)
+    phase = "serving" if ready else generation.timeline.furthest()
+    return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
+
+
+def _fails(generation: Generation, causes: Sequence[Cause]) -> bool:
+    """Whether this start of the engine failed, so that what follows is a restart."""
+    if _ready(generation) and not _died(generation, after=generation.ready):
+        return False
+    finding = find(generation, causes, cleared=0 if generation.bind else generation.ready)
+    return finding.root is not None or _died(generation, after=0)
+
+
+def _ready(generation: Generation) -> bool:
+    """Whether the ready line is true: a failed bind makes it another server's."""
+    return generation.ready > 0 and not generation.bind
+
+
+def _died(generation: Generation, *, after: int) -> bool:
+    """Whether a child died after this line, other than by a stop that somebody asked for."""
+    stop = generation.stop
+    return any(
+        line.number > after and (not stop or line.number < stop)
+        for line, _ in generation.of(Ending.DEATH)
+    )
+
+
+def _only_logged(root: Candidate) -> bool:
+    """Whether nothing says that a process ended with it: a launch that hangs went on."""
+    return root.cause is None and root.strength > 1
+
+
+def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcome | None) -> str:
+    generation, root = gatherer.generation, finding.root
+    match known:
+        case Ready():
+            return "healthy"
+        case Hung():
+            return "hung"
+        case Interrupted():
+            return "interrupted"
+        case Crashed():
+            return "failed"
+        case None:
+            pass
+    later = root is not None and root.line > generation.ready and root.strength == 0
+    if ready and not later and not _died(generation, after=generation.ready):
+        return "healthy"
+    stopped_first = 0 < generation.stop < root.line if root is not None else False
+    if root is not None and not (stopped_first and root.communication):
+        return "failed"
+    if _died(generation, after=0):
+        return "failed"
+    if generation.stop:
+        return "interrupted"
+    return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"
+
+
+def _facts(
+    gatherer: Gatherer,
+    dump: ServerArgsDump | None,
+    table: FlagTable | None,
+    *,
+    source: str,
+    outcome: str,
+) -> Diagnosis:
+    """What holds whatever the reason is."""
+    generation = gatherer.generation
+    total = total_ranks(dump, generation)
+    return Diagnosis(
+        source=source,
+        outcome=outcome,
+        ranks_total=total if outcome != "empty" else 0,
+        engine=gatherer.engine,
+        engine_version=gatherer.version,
+        simulated=gatherer.simulated,
+        provenance=gatherer.provenance,
+        refused=gatherer.refused,
+        config=config_of(dump, table),
+        effective=effective_of(dump, table),
+        timeline=tuple(
+            Step(
+                rank=reached.rank,
+                phase=reached.phase,
+                line=reached.line.number,
+                seconds=_seconds(gatherer.first_time, reached.line.time),
+            )
+            for reached in generation.timeline.steps[:_STEPS]
+        ),
+    )
+
+
+def _failed(
+    diagnosis: Diagnosis, generation: Generation, finding: Finding, table: FlagTable | None
+) -> Diagnosis:
+    root = finding.root
+    common = replace(
+        diagnosis,
+        cascade=finding.cascade,
+        teardown=finding.teardown,
+        decoys=tuple(Decoy(line=line, why=why) for line, why in finding.decoys),
+    )
+    if root is None:
+        deaths = [line for line, _ in generation.of(Ending.DEATH)]
+        told = [line.text for line in deaths if "exit code" in line.text]
+        mark, text = "", ""
+        if told and not from_outside(told[0]):
+            mark, text = fingerprint("", told[0])
+        return replace(
+            common,
+            title="a process ended without saying why" if deaths else "",
+            phase=generation.timeline.furthest(),
+            fingerprint=mark or None,
+            fingerprint_of=text,
+            ranks=ranks_of([line.rank for line in deaths], generation, diagnosis.ranks_total),
+        )
+    mark, text = root.fingerprint()
+    cause, message = root.cause, _message(root)
+    return replace(
+        common,
+        phase=root.phase,
+        cause=cause.id if cause else None,
+        title=cause.title if cause else "",
+        confidence=_confidence(finding),
+        fingerprint=mark,
+        fingerprint_of=text,
+        ranks=ranks_of([c.rank for c in finding.same], generation, diagnosis.ranks_total),
+        root=_root(root),
+        traceback=_exception(root),
+        suspects=suspects(cause, message, common.config, root.captures)
+        if generation.dump
+        else suspects_without_config(message, table),
+        remedies=advice(cause, root.captures),
+        also=tuple(
+            Alternative(cause=c.cause.id, confidence="low") for c in finding.others if c.cause
+        )[:8],
+    )
+
+
+def _hung(
+    diagnosis: Diagnosis, generation: Generation, hang: Candidate | None, *, known: bool
+) -> Diagnosis:
+    """The launch stands still, or the log was cut: a launcher tells them apart."""
+    furthest = generation.timeline.last
+    root = hang or no_progress(generation)
+    phase = root.phase if root else (furthest.phase if furthest else "unknown")
+    cause = hang.cause if hang else None
+    mark, text = fingerprint("hung", f"in {phase}")
+    found: tuple[Suspect, ...] = ()
+    if hang is not None:
+        found = suspects(cause, hang.text, diagnosis.config, hang.captures)
+    return replace(
+        diagnosis,
+        phase=phase,
+        cause=cause.id if cause else None,
+        title=cause.title if cause else ("" if known else "hung, or the log was cut"),
+        confidence="medium" if known or cause else "low",
+        fingerprint=mark,
+        fingerprint_of=text,
+        ranks=ranks_of(_standing(generation), generation, diagnosis.ranks_total),
+        root=_root(root) if root else None,
+        suspects=found,
+        remedies=advice(cause, hang.captures if hang else {}),
+    )
+
+
+def _standing(generation: Generation) -> list[str]:
+    """The ranks that came least far: the others wait for them."""
+    phases = {r: p for r, p in generation.timeline.phases.items() if r in generation.tags}
+    if not phases:
+        return ["main"]
+    least = min(map(order, phases.values()))
+    return [rank for rank, phase in phases.items() if order(phase) == least]
+
+
+def _root(c: Candidate) -> Root:
+    return Root(line=c.line, offset=c.offset, rank=c.rank, time=c.time, text=c.text[:4096])
+
+
+def _exception(c: Candidate) -> Exc | None:
+    if c.tb is None or not c.tb.exception:
+        return None
+    # A bare assertion has no message: the line that raised it says what failed.
+    message = "\n".join((c.tb.message or c.tb.code, *c.tb.more))[:4096]
+    return Exc(exception=c.tb.exception, message=message, frames=tuple(c.tb.frames))
+
+
+def _message(c: Candidate) -> str:
+    return "\n".join((c.text, c.tb.code, *c.tb.more)) if c.tb else c.text
+
+
+def _confidence(finding: Finding) -> str:
+    root = finding.root
+    if root is None:
+        return "low"
+    if root.cause is None:
+        return "medium" if root.strength == 0 else "low"
+    rivals = any(c.line == root.line for c in finding.others)
+    sure = root.strength == 0 and (root.tb is not None or root.cause.severity is Severity.FATAL)
+    return "high" if sure and not rivals else "medium"
+
+
+def _seconds(first: str | None, now: str | None) -> float | None:
+    """Seconds between two printed times, if both have a date."""
+    if first is None or now is None:
+        return None
+    try:
+        start, end = (
+            datetime.fromisoformat(t.replace(",", ".")[:26].rstrip("Z")) for t in (first, now)
+        )
+        return max(
+            0.0, round((end.replace(tzinfo=None) - start.replace(tzinfo=None)).total_seconds(), 3)
+        )
+    except ValueError:
+        return None

@@ -1,0 +1,125 @@
+"""What a log shows of one start of the engine: the facts that a diagnosis weighs.
+
+In:  events, from gather.py. Out: Generation and its parts.
+Not: reading lines (gather.py) or weighing facts (cascade.py).
+
+Everything is bounded: of many equal events the first and the last are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from triage.core.log.endings import Ending
+from triage.core.log.landmarks import Timeline
+from triage.core.log.lines import Line
+from triage.core.log.tracebacks import Traceback
+
+_KEPT = 24  # events of a sort that are kept from the start; as many from the end
+_RANKS = 256  # ranks whose matches of one cause are kept apart
+_TRACEBACKS = 256
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Few(Generic[T]):
+    """The first and the last of many events; `count` counts all."""
+
+    limit: int = _KEPT
+    first: list[T] = field(default_factory=list)
+    last: list[T] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, item: T) -> None:
+        """One more, in order."""
+        self.count += 1
+        if len(self.first) < self.limit:
+            self.first.append(item)
+            return
+        self.last.append(item)
+        if len(self.last) > self.limit:
+            del self.last[0]
+
+    def all(self) -> list[T]:
+        """What was kept, in order."""
+        return self.first + self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A cause's pattern matched a line outside of any traceback.
+
+    `phase` is the phase that the line's rank was in.
+    """
+
+    cause: int
+    line: Line
+    captures: dict[str, str]
+    phase: str
+
+
+@dataclass(slots=True)
+class Generation:
+    """One start of the engine within a log; a restarted container logs several.
+
+    `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
+    lines that blame a kernel; `supported` the first line that bears out a cause's
+    context; `ready` and `stop` are line numbers, 0 if never.
+    """
+
+    timeline: Timeline = field(default_factory=Timeline)
+    tracebacks: list[Traceback] = field(default_factory=list)
+    phases: dict[int, str] = field(default_factory=dict)  # id of a traceback -> phase
+    hits: dict[tuple[int, str], Few[Hit]] = field(default_factory=dict)
+    endings: dict[Ending, Few[tuple[Line, str]]] = field(default_factory=dict)
+    kernels: dict[str, Few[Line]] = field(default_factory=dict)
+    supported: dict[int, int] = field(default_factory=dict)
+    dump: str = ""
+    ready: int = 0
+    stop: int = 0
+    bind: int = 0  # line of a failed bind: the ready line after it is not ours
+    tags: set[str] = field(default_factory=set)
+    streams: set[str] = field(default_factory=set)  # wrapper sources whose dump was seen
+    dead: bool = False  # the main process ended with an exception
+
+    def add_hit(self, hit: Hit) -> None:
+        """A match on a line of its own."""
+        key = (hit.cause, hit.line.rank)
+        if key not in self.hits and len(self.hits) < _RANKS * _RANKS:
+            self.hits[key] = Few(limit=4)
+        if key in self.hits:
+            self.hits[key].add(hit)
+
+    def forget(self, cause: int) -> None:
+        """A line came that the cause says never comes: its matches so far count no more."""
+        for key in [key for key in self.hits if key[0] == cause]:
+            del self.hits[key]
+
+    def add_traceback(self, tb: Traceback, phase: str) -> None:
+        """A traceback has reached its exception line."""
+        if len(self.tracebacks) >= _TRACEBACKS:
+            self.phases.pop(id(self.tracebacks.pop(_TRACEBACKS // 2)), None)
+        self.tracebacks.append(tb)
+        self.phases[id(tb)] = phase
+
+    def add_ending(self, kind: Ending, line: Line, phase: str) -> None:
+        """A line that belongs to the end of a launch."""
+        self.endings.setdefault(kind, Few()).add((line, phase))
+
+    def add_kernel(self, line: Line) -> None:
+        """A line in which something goes wrong in a named kernel."""
+        if len(self.kernels) < _RANKS or line.rank in self.kernels:
+            self.kernels.setdefault(line.rank, Few(limit=4)).add(line)
+
+    def of(self, kind: Ending) -> list[tuple[Line, str]]:
+        """The lines kept of one sort of ending, with the phase of their rank."""
+        few = self.endings.get(kind)
+        return few.all() if few else []
+
+    def all_hits(self) -> Iterator[Hit]:
+        """All matches kept, by cause and rank."""
+        for few in self.hits.values():
+            yield from few.all()

@@ -1,0 +1,105 @@
+"""What a log says about the launch itself: its ranks and its configuration.
+
+In:  the resolved arguments and the evidence of a log.
+Out: configs, the number of ranks, rank lists as a diagnosis gives them.
+Not: which rank failed (cascade.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from triage.core.config import Config, Value
+from triage.core.flags import FlagTable
+from triage.core.log.evidence import Generation
+from triage.core.server_args import (
+    NOISE,
+    NOISY_LISTS,
+    ServerArgsDump,
+    changed_flags,
+    unknown_fields,
+)
+
+_SECRET = re.compile(r"key|secret|token_file|password")
+_MOST_RANKS = 4096
+
+
+def config_of(dump: ServerArgsDump | None, table: FlagTable | None) -> Config:
+    """The flags that differ from the engine's defaults: typed by the user, or resolved."""
+    if dump is None:
+        return Config()
+    if table is None:
+        return Config.of({_name(k): _plain(v) for k, v in dump.values.items() if _says(k, v)})
+    return Config.of(changed_flags(dump, table))
+
+
+def effective_of(
+    dump: ServerArgsDump | None, table: FlagTable | None
+) -> tuple[tuple[str, str], ...]:
+    """The same values as text, by name, with those that the table does not know."""
+    values: dict[str, Value] = config_of(dump, table).flag_values()
+    if dump is not None and table is not None:
+        for field in unknown_fields(dump, table):
+            if _says(field, dump.values[field]) and not _SECRET.search(field):
+                values.setdefault(_name(field), _plain(dump.values[field]))
+    return tuple(
+        (name, " ".join(value) if isinstance(value, tuple) else str(value))
+        for name, value in sorted(values.items())
+    )
+
+
+def _says(field: str, value: object) -> bool:
+    if field in NOISE or NOISY_LISTS.match(field):
+        return False
+    return value not in (None, False, 0, "", [], (), {}) and isinstance(
+        value, str | int | float | list | tuple
+    )
+
+
+def _name(field: str) -> str:
+    return field.replace("_", "-")
+
+
+def _plain(value: object) -> Value:
+    if value is True:
+        return True
+    if isinstance(value, list | tuple):
+        return tuple(str(item) for item in value)
+    return str(value)
+
+
+def total_ranks(dump: ServerArgsDump | None, generation: Generation) -> int:
+    """How many scheduler processes the launch has: by its arguments, or by the tags seen."""
+    size = 1
+    if dump is not None:
+        sizes = {key: _size(dump.values.get(key)) for key in ("tp_size", "pp_size", "dp_size")}
+        # With data-parallel attention the replicas lie inside of the tensor-parallel group.
+        if (
+            dump.values.get("enable_dp_attention") is True
+            or _size(dump.values.get("attn_dp_size")) > 1
+        ):
+            sizes["dp_size"] = 1
+        size = sizes["tp_size"] * sizes["pp_size"] * sizes["dp_size"]
+    seen = [tag for tag in generation.tags if re.match(r"[A-Z]+\w*\d", tag)]
+    return min(max(size, len(seen), 1), _MOST_RANKS)
+
+
+def _size(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
+
+
+def ranks_of(found: Sequence[str], generation: Generation, total: int) -> tuple[str, ...]:
+    """The ranks as a diagnosis names them: all alike, the tags by number, or "main"."""
+    tags = sorted({rank for rank in found if rank != "main"}, key=_by_number)
+    if not tags:
+        return ("main",)
+    seen = {tag for tag in generation.tags if re.match(r"[A-Z]+\w*\d", tag)}
+    if len(tags) > 1 and len(tags) >= total and seen <= set(tags):
+        return ("all",)
+    return tuple(tags)
+
+
+def _by_number(tag: str) -> tuple[tuple[int, str], ...]:
+    parts = re.split(r"(\d+)", tag)
+    return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)

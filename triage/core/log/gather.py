@@ -1,0 +1,269 @@
+"""Reads the interesting lines of a log into evidence.
+
+In:  raw lines from a scanner (scan.py). Out: Gatherer with its Generations.
+Not: weighing (cascade.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from triage.core.causes import Role
+from triage.core.log import endings, landmarks
+from triage.core.log.endings import STOPPED_BY, Ending, ending
+from triage.core.log.evidence import Generation, Hit
+from triage.core.log.lines import Line, clean
+from triage.core.log.literals import triggers
+from triage.core.log.scan import Scanner
+from triage.core.log.signatures import Matcher
+from triage.core.log.tracebacks import CAUSE, CONTEXT, HEAD, Traceback, Tracebacks, unwrapped
+
+_TAGS = 4096
+_MATCHED = 64  # matches kept of one traceback
+
+_REPLAY = re.compile(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
+_VERSION = re.compile(
+    r"(?:vLLM API server version|sglang(?: version)?[ :=v]+|lmsysorg/sglang:v) ?(\d+\.\d+\.\d+\S*)",
+    re.IGNORECASE,
+)
+# A line that blames a kernel: it names one, and something went wrong.
+_KERNEL = re.compile(
+    r"trtllm|deep_?gemm|custom[ _-]all[ _-]?reduce|nvls|illegal memory access|cutlass|marlin"
+    r"|flashinfer::|fused_moe|multicast",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    r"error|fail|illegal|abort|assert|exception|\bWARN\b|timed? ?out|invalid|fault",
+    re.IGNORECASE,
+)
+_KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
+            "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
+_GENERAL = (HEAD, CAUSE, CONTEXT, ", line ", "Error", "Exception", "Interrupt", "hit an exception",
+            "triage.replay", "graph failed", "server version", "Process Spawn")  # fmt: skip
+
+
+def which(triggers_: Sequence[bytes], literals: frozenset[str]) -> frozenset[int]:
+    """Numbers of the triggers of which one is in each line with one of these literals."""
+    texts = [trigger.decode() for trigger in triggers_]
+    return frozenset(n for n, text in enumerate(texts) if any(text in lit for lit in literals))
+
+
+def scan_triggers(matcher: Matcher) -> tuple[bytes, ...]:
+    """What makes a line interesting: landmarks, endings, exceptions and the causes' literals."""
+    return triggers(
+        matcher.literals
+        | landmarks.LITERALS
+        | endings.LITERALS
+        | frozenset(_GENERAL)
+        | frozenset(_KERNELS)
+    )
+
+
+class Gatherer:
+    """A sink of interesting lines.
+
+    Args:
+        matcher: The causes' patterns.
+        failed: Says whether a generation failed; after one that did, nothing more is read.
+    """
+
+    def __init__(self, matcher: Matcher, failed: Callable[[Generation], bool]) -> None:
+        self.hungry = False
+        self.generation = Generation()
+        self.engine = "unknown"
+        self.version: str | None = None
+        self.simulated = False
+        self.provenance = ""
+        self.refused = ""
+        self.first_time: str | None = None
+        self.over = False  # a generation failed: the rest of the log is about restarts
+        self._matcher = matcher
+        self._failed = failed
+        self._tracebacks = Tracebacks()
+        self._taken = 0  # finished tracebacks that the generation has
+        self.triggers = scan_triggers(matcher)
+        matcher.bind(self.triggers)
+        self._of_endings = which(self.triggers, endings.LITERALS)
+        self._of_kernels = which(self.triggers, frozenset(_KERNELS))
+        self._seen: Sequence[int] = ()  # triggers in the line at hand
+
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
+        """One physical line."""
+        if self.over:
+            return
+        self._seen = seen
+        for line in clean(raw, offset, number, hits):
+            self._line(line)
+        self.hungry = self._tracebacks.hungry and not self.over
+
+    def close(self) -> None:
+        """The log has ended: tracebacks that were cut off count too."""
+        self._collect()
+        for tb in self._tracebacks.close():
+            if not self.over:
+                tb.line, tb.text = tb.head, f"{tb.header} {HEAD}".strip()
+                self._add(tb)
+
+    def _line(self, line: Line) -> None:
+        text = line.text
+        self.simulated |= line.simulated
+        if self.first_time is None and line.time is not None:
+            self.first_time = line.time
+        if "triage.replay: " in text and (found := _REPLAY.search(text)) is not None:
+            self.provenance = found["entry"] or self.provenance
+            self.refused = found["no"] or self.refused
+            return
+        self._engine(text)
+        if line.rank != "main" and len(self.generation.tags) < _TAGS:
+            self.generation.tags.add(line.rank)
+        if text.startswith(landmarks.DUMP):
+            self._dump(line)
+            return
+        tb = self._tracebacks.feed(line)
+        self._collect()
+        if tb is None:
+            self._record(line)
+        if not self.over:
+            self._match(line, tb)
+
+    def _engine(self, text: str) -> None:
+        if self.engine != "sglang" and "sglang" in text:
+            self.engine = "sglang"
+        elif self.engine == "unknown" and "vLLM" in text:
+            self.engine = "vllm"
+        named = "version" in text or "sglang:v" in text
+        if named and self.version is None and (found := _VERSION.search(text)) is not None:
+            self.version = found[1].rstrip(".,;:)'\"")
+
+    def _dump(self, line: Line) -> None:
+        """The resolved arguments: a second dump of the same source is a restart."""
+        generation = self.generation
+        if line.wrapper in generation.streams or generation.dead:
+            self._restart()
+            if self.over:
+                return
+            generation = self.generation
+        self.engine = "sglang"
+        generation.streams.add(line.wrapper)
+        generation.dump = generation.dump or line.text
+        generation.timeline.mark(line, "config-load")
+        for index in self._matcher.supported(line.text, self._seen):
+            generation.supported.setdefault(index, line.number)
+
+    def _restart(self) -> None:
+        """The engine starts again: if it had failed, that failure is the answer."""
+        if self._failed(self.generation):
+            self.over = True
+            return
+        self.generation = Generation()
+        self._tracebacks = Tracebacks()
+        self._taken = 0
+
+    def _record(self, line: Line) -> None:
+        """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
+        generation, text = self.generation, line.text
+        phase = landmarks.phase_of(text)
+        if phase == "arg-parse" and (generation.dead or Ending.DEATH in generation.endings):
+            self._restart()
+            if self.over:
+                return
+            generation = self.generation
+        if phase:
+            generation.timeline.mark(line, phase)
+            if self.engine == "unknown":
+                self.engine = "sglang"
+        vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
+        if landmarks.READY[0] in text or vllm_ready:
+            generation.ready = line.number
+        told = not self._of_endings.isdisjoint(self._seen)
+        kind = ending(text) if told else None
+        if kind is not None:
+            if kind is Ending.FATAL and endings.BIND in text:
+                generation.bind = generation.bind or line.number
+            if kind is Ending.STOP and not generation.stop:
+                generation.stop = line.number
+            generation.add_ending(kind, line, self._phase(line))
+
+    def _match(self, line: Line, tb: Traceback | None) -> None:
+        generation, matcher = self.generation, self._matcher
+        inner = unwrapped(line.text)
+        found = dict(matcher.match(inner, self._seen)) if inner else {}
+        found |= dict(matcher.match(line.text, self._seen))
+        if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
+            tb = None  # not the message of "a child died", but what stands below it
+        for index, captures in found.items():
+            if tb is None:
+                generation.add_hit(Hit(index, line, captures, self._phase(line)))
+            elif len(tb.matched) < _MATCHED:
+                tb.matched.append((index, line.number, captures))
+        blame = not self._of_kernels.isdisjoint(self._seen)
+        if blame and (tb is None or tb.line == line.number):
+            harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
+            if not harmless and _blames_kernel(line.text):
+                generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
+        for index in matcher.refuted(line.text, self._seen):
+            generation.forget(index)
+        for index in matcher.supported(line.text, self._seen):
+            generation.supported.setdefault(index, line.number)
+
+    def _phase(self, line: Line) -> str:
+        known = line.rank in self.generation.timeline.phases
+        tagged = (line.headed and known) or not self.generation.tags
+        return self.generation.timeline.phase(line.rank, tagged=tagged)
+
+    def _collect(self) -> None:
+        finished = self._tracebacks.finished
+        while self._taken < len(finished):
+            self._add(finished[self._taken])
+            self._taken += 1
+        if self._taken > 1024:  # noqa: PLR2004  the generation keeps what it needs
+            del finished[:]
+            self._taken = 0
+
+    def _add(self, tb: Traceback) -> None:
+        generation = self.generation
+        phase = generation.timeline.phase(tb.rank)
+        generation.add_traceback(tb, phase)
+        if ending(tb.text) is Ending.DEATH:
+            line = Line(tb.offset, tb.line, tb.time, tb.rank, tb.text, tb.wrapper,
+                        simulated=self.simulated, headed=False)  # fmt: skip
+            generation.add_ending(Ending.DEATH, line, phase)
+        if self.engine != "sglang" and any("sglang" in frame.file for frame in tb.frames):
+            self.engine = "sglang"
+        if tb.exception.rpartition(".")[2] in STOPPED_BY:
+            generation.stop = generation.stop or tb.line
+        elif is_uncaught(tb) and not tb.header:
+            generation.dead = True
+
+
+def _blames_kernel(text: str) -> bool:
+    if _KERNEL.search(text) is None or _TROUBLE.search(text) is None:
+        return False
+    # A model of another architecture that misses its kernels' package is no trouble.
+    return not text.startswith("Ignore import error")
+
+
+def is_uncaught(tb: Traceback) -> bool:
+    """Whether the exception left the program's outermost frame: the process ended with it."""
+    outermost = tb.frames[0] if tb.frames else None
+    return outermost is not None and outermost.function in (
+        "<module>", "_run_module_as_main", "spawn_main", "_bootstrap",
+    )  # fmt: skip
+
+
+def read(
+    chunks: Iterable[bytes], matcher: Matcher, failed: Callable[[Generation], bool]
+) -> tuple[Gatherer, int]:
+    """The evidence of a whole log, and the number of its bytes."""
+    gatherer = Gatherer(matcher, failed)
+    scanner = Scanner(gatherer.triggers, gatherer, every_line=matcher.every_line)
+    for chunk in chunks:
+        scanner.feed(chunk)
+        if gatherer.over:
+            break
+    scanner.close()
+    gatherer.close()
+    return gatherer, scanner.offset

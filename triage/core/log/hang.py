@@ -1,0 +1,63 @@
+"""A launch that stands still without an exception: where, and a cause that fits.
+
+In:  a Generation and the causes. Out: Candidate values.
+Not: deciding that a launch hangs (diagnose.py, triage.launch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.core.causes import Cause, Role
+from triage.core.log.candidates import Candidate, eligible
+from triage.core.log.endings import Ending
+from triage.core.log.evidence import Generation
+
+
+def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None:
+    """The decisive line of the hang cause that fits, the first in the file; None if none fits."""
+    phases = {generation.timeline.furthest()}
+    if generation.timeline.last is not None:
+        phases.add(generation.timeline.last.phase)
+    found: list[Candidate] = []
+    for hit in generation.all_hits():
+        cause = causes[hit.cause]
+        if cause.role is not Role.ROOT or not cause.hang:
+            continue
+        supported = generation.supported.get(hit.cause)
+        if not eligible(cause, phases, line=hit.line.number, frames="", supported=supported):
+            continue
+        phase = hit.phase
+        if phase == "attn-backend-init" and "comm-buffer-init" in cause.phases:
+            phase = "comm-buffer-init"  # no line separates the two
+        if cause.phases and phase not in cause.phases:
+            phase = next(iter(sorted(phases & set(cause.phases))), phase)
+        found.append(
+            Candidate(
+                line=hit.line.number, offset=hit.line.offset, rank=hit.line.rank,
+                time=hit.line.time, text=hit.line.text, phase=phase, strength=1, cause=cause,
+                captures=hit.captures, specific=bool(cause.context) + bool(cause.absent),
+            )
+        )  # fmt: skip
+    ids = {c.cause.id for c in found if c.cause}
+    found = [c for c in found if c.cause and not ids & set(c.cause.yields_to)]
+    return min(found, key=lambda c: (-c.specific, c.line), default=None)
+
+
+def no_progress(generation: Generation) -> Candidate | None:
+    """The line that says that nothing happens (a watchdog's), else the last landmark."""
+    last = generation.timeline.last
+    since = last.line.number if last else 0
+    watchdog = [
+        line
+        for line, _ in generation.of(Ending.SURVIVOR)
+        if "atchdog" in line.text and line.number > since
+    ]
+    watchdog.sort(key=lambda line: "Scheduler" not in line.text)  # the others wait for it
+    line = watchdog[0] if watchdog else (last.line if last else None)
+    if line is None:
+        return None
+    return Candidate(
+        line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
+        phase=last.phase if last else "unknown", strength=1,
+    )  # fmt: skip

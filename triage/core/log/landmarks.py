@@ -1,0 +1,157 @@
+"""Which line says that a startup reached a phase, and how far each rank came.
+
+In:  Line values. Out: phases, the ready line, a timeline per rank.
+Not: errors (endings.py, tracebacks.py) or the phase of a failure's frames (frames.py).
+
+Source: log calls of SGLang 0.5.23 and older, and of vLLM; an end line opens the
+phase that follows it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from triage.core.log.lines import Line
+from triage.core.phases import order
+
+READY = ("The server is fired up and ready to roll!", "Application startup complete.")
+DUMP = "server_args="
+
+# The start of a line -> the phase that the process is in from there on.
+_STARTS: tuple[tuple[str, str], ...] = (
+    (DUMP, "config-load"),
+    ("Using default HuggingFace chat template", "process-spawn"),
+    ("Watchdog TokenizerManager initialized", "process-spawn"),
+    ("Init torch distributed begin", "dist-init"),
+    ("Init nccl begin", "dist-init"),
+    ("Init parallel begin", "dist-init"),
+    ("Init torch distributed ends", "model-construct"),
+    ("Init parallel ends", "model-construct"),
+    ("Memory baseline taken", "model-construct"),
+    ("Load weight begin", "model-construct"),
+    ("Multi-thread loading shards", "weight-load"),
+    ("Loading safetensors checkpoint shards", "weight-load"),
+    ("Loading pt checkpoint shards", "weight-load"),
+    ("Load weight end", "kv-pool-init"),
+    ("Using KV cache dtype", "kv-pool-init"),
+    ("KV Cache is allocated", "kv-pool-init"),
+    ("Mamba Cache is allocated", "kv-pool-init"),
+    ("Memory pool end", "attn-backend-init"),
+    ("Running FlashInfer autotune", "flashinfer-autotune"),
+    ("FlashInfer autotune completed", "graph-capture"),
+    ("Capturing batches (", ""),  # says nothing on its own: which graph?
+    ("Capture cuda graph bs", "graph-capture"),
+    ("Capture cuda graph num tokens", "prefill-graph-capture"),
+    ("max_total_num_tokens=", "scheduler-init"),
+    ("Tree cache initialized", "scheduler-init"),
+    ("CommonKVBootstrapServer started", "pd-init"),
+    ("Engine startup timings", "warmup-request"),
+    ("INFO:     Started server process", "warmup-request"),
+    ("INFO:     Uvicorn running on", "warmup-request"),
+    ("Prefill batch", "warmup-request"),
+    ("Start of prefill warmup", "warmup-request"),
+    (READY[0], "serving"),
+    ("Attention backend not", "arg-validation"),
+    ("DP attention is enabled", "arg-validation"),
+    ("Use flashinfer_trtllm as MoE runner backend", "arg-validation"),
+    ("FlashInfer TRTLLM MoE is enabled", "arg-validation"),
+    ("Starting to load model", "model-construct"),  # from here on: vLLM
+    ("Loading weights took", "memory-profiling"),
+    ("Available KV cache memory", "kv-pool-init"),
+    ("GPU KV cache size", "kv-pool-init"),
+    ("Capturing CUDA graphs", "graph-capture"),
+    ("Graph capturing finished", "scheduler-init"),
+)
+_PREFIXES = tuple(start for start, _ in _STARTS)
+_CAPTURE = re.compile(r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b")
+_LAUNCHER = "launch_server.py"
+
+LITERALS = frozenset(
+    {start for start, phase in _STARTS if phase} | {"Capture ", READY[1], "sglang", "vLLM"}
+)
+
+
+def phase_of(text: str) -> str:
+    """The phase that this line opens, or "" if it is no landmark."""
+    text = text.lstrip()
+    if text.startswith(_PREFIXES):
+        return next(phase for start, phase in _STARTS if text.startswith(start))
+    if text.startswith("Capture ") and (found := _CAPTURE.match(text)) is not None:
+        if found["edge"] == "end":
+            return "scheduler-init"
+        what = found["what"].lower()
+        if "draft" in what or "verify" in what or "mtp" in what:
+            return "draft-graph-capture"
+        return "prefill-graph-capture" if "prefill" in what else "graph-capture"
+    if _LAUNCHER in text and "UserWarning" in text:
+        return "arg-parse"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A rank came into a phase at a line."""
+
+    rank: str
+    phase: str
+    line: Line
+
+
+@dataclass(slots=True)
+class Timeline:
+    """How far each rank has come, updated line by line.
+
+    `last` is the last landmark of any rank, `steps` the changes of phase in order,
+    `lines` the last line by which a rank showed that it goes on.
+    """
+
+    phases: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    steps: list[Reached] = field(default_factory=list)
+    last: Reached | None = None
+    _loads: dict[str, int] = field(default_factory=dict)
+
+    def mark(self, line: Line, phase: str) -> None:
+        """The line is a landmark of this phase."""
+        if len(self.phases) >= _RANKS and line.rank not in self.phases:
+            return
+        if line.text.startswith("Load weight begin"):
+            self._loads[line.rank] = self._loads.get(line.rank, 0) + 1
+        if phase in ("model-construct", "weight-load") and self._loads.get(line.rank, 0) > 1:
+            phase = "draft-worker-init"
+        ranks = [line.rank]
+        if phase == "weight-load" and not line.headed:
+            # Rank 0 draws the bar for all of them, without a tag.
+            ranks = [r for r, p in self.phases.items() if p == "model-construct"] or ranks
+        for rank in ranks:
+            self._reach(rank, phase, line)
+
+    def _reach(self, rank: str, phase: str, line: Line) -> None:
+        if phase != "weight-load" or "Completed" not in line.text:
+            self.lines[rank] = line.number  # a bar is redrawn on the way out, too
+        self.last = Reached(rank, phase, line)
+        if self.phases.get(rank) != phase:
+            self.phases[rank] = phase
+            if len(self.steps) < _STEPS:
+                self.steps.append(self.last)
+
+    def phase(self, rank: str, *, tagged: bool = True) -> str:
+        """The phase that the rank is in; of an untagged line, that of the last landmark.
+
+        Once the HTTP server is up, all ranks are in the phase of the main process.
+        """
+        if not tagged:
+            return self.last.phase if self.last else "unknown"
+        main = self.phases.get("main", "unknown")
+        own = self.phases.get(rank, main)
+        return main if main in ("warmup-request", "serving") else own
+
+    def furthest(self) -> str:
+        """The latest phase that any rank reached."""
+        known = [phase for phase in self.phases.values() if phase != "unknown"]
+        return max(known, key=order, default="unknown")
+
+
+_RANKS = 1024
+_STEPS = 4000

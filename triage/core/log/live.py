@@ -1,0 +1,83 @@
+"""Watches a log while it is written: phase, ready line, fatal line.
+
+In:  raw bytes as they arrive. Out: Live, a Watcher.
+Not: the reason (diagnose.py); this only says that waiting is pointless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.core.causes import Cause, Role, Severity
+from triage.core.log import endings, landmarks
+from triage.core.log.endings import FATAL_HEADS, Ending, ending
+from triage.core.log.landmarks import Timeline
+from triage.core.log.lines import Line, clean
+from triage.core.log.literals import triggers
+from triage.core.log.scan import Scanner
+from triage.core.log.signatures import Matcher
+from triage.core.log.tracebacks import HEAD
+
+
+class Live:
+    """A Watcher over one launch.
+
+    Fatal are exceptions that end a process, deaths that the launcher reports, a
+    refused command line or port, and lines of causes that are fatal. Nothing after a
+    stop signal or the ready line is: a server that served is not one that failed to start.
+    """
+
+    def __init__(self, causes: Sequence[Cause] = ()) -> None:
+        self.phase = "unknown"
+        self.ready_line = 0
+        self.fatal_line = 0
+        self.hungry = False
+        fatal = [
+            c for c in causes if c.severity is Severity.FATAL and c.role is Role.ROOT and not c.hang
+        ]
+        self._matcher = Matcher(fatal)
+        self._timeline = Timeline()
+        self._stopped = False
+        literals = self._matcher.literals | landmarks.LITERALS | endings.LITERALS | {HEAD}
+        found = triggers(literals)
+        self._matcher.bind(found)
+        self._scanner = Scanner(found, self, every_line=self._matcher.every_line)
+
+    def feed(self, raw: bytes) -> None:
+        """Take the next bytes; they may end anywhere."""
+        self._scanner.feed(raw)
+
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+    ) -> None:
+        """One interesting line, from the scanner."""
+        for line in clean(raw, offset, number, hits):
+            self._line(line, seen)
+
+    def _line(self, line: Line, seen: Sequence[int]) -> None:
+        text = line.text
+        phase = landmarks.phase_of(text)
+        if phase:
+            self._timeline.mark(line, phase)
+            self.phase = self._timeline.last.phase if self._timeline.last else phase
+        if landmarks.READY[0] in text:
+            self.ready_line = self.ready_line or line.number
+        if self.fatal_line or self.ready_line:
+            return
+        kind = ending(text)
+        if kind is Ending.STOP:
+            self._stopped = True
+        if not self._stopped and self._is_fatal(line, kind, seen):
+            self.fatal_line = line.number
+
+    def _is_fatal(self, line: Line, kind: Ending | None, seen: Sequence[int]) -> bool:
+        text = line.text
+        if kind in (Ending.DEATH, Ending.FATAL):
+            return True
+        if HEAD in text:
+            return FATAL_HEADS.search(text[: text.index(HEAD)]) is not None
+        if text.startswith(landmarks.DUMP) or kind is not None or not line.headed:
+            # An exception's own line says nothing here: it may be caught, and if it is
+            # not, the process ends by itself.
+            return False
+        return next(iter(self._matcher.match(text, seen)), None) is not None

@@ -1,0 +1,137 @@
+"""Flags that the evidence points at, and what to change.
+
+In:  a cause with its captures, the message, the configuration of the log.
+Out: Suspect and Advice values, each with its reason.
+Not: whether a change helps: only a launch shows that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from triage.core.causes import Cause
+from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
+from triage.core.diagnosis import Advice, Suspect
+from triage.core.flags import FlagTable, Known
+from triage.core.log.endings import is_refused
+
+_SMALL = 2  # a number below this fits too many flags to say anything
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_DASHED = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
+_FIELD = re.compile(r"\b[a-z]+(?:_[a-z\d]+)+\b")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_MOST = 12
+# Values that every launch has and no message is about.
+_IDENTITY = frozenset(("port", "host", "model-path", "nccl-port", "random-seed"))
+
+
+def suspects(
+    cause: Cause | None, message: str, config: Config, given: Mapping[str, str]
+) -> tuple[Suspect, ...]:
+    """Flags to try first, the strongest reason first; each flag once.
+
+    Args:
+        cause: The named cause, if there is one.
+        message: The root's text with the rest of its message.
+        config: Flags that differ from the engine's defaults.
+        given: The cause's captures.
+    """
+    values = config.flag_values()
+    found: dict[str, Suspect] = {}
+    for name in _named(message, values):
+        found.setdefault(name, Suspect(flag=name, value=_value(values[name]),
+                                       why="the message names it"))  # fmt: skip
+    for name in cause.culprit_flags if cause else ():
+        flag = name.lstrip("-")
+        if cause is not None and flag in values:
+            found.setdefault(flag, Suspect(flag=flag, value=_value(values[flag]),
+                                           why=f"usual reason of {cause.id}"))  # fmt: skip
+    numbers = set(_NUMBER.findall(message)) | {v for v in given.values() if _NUMBER.fullmatch(v)}
+    for name, value in values.items():
+        if isinstance(value, str) and value in numbers and name not in _IDENTITY:
+            if value.isdigit() and int(value) < _SMALL:
+                continue
+            found.setdefault(name, Suspect(flag=name, value=value,
+                                           why=f"the message says {value}, its value"))  # fmt: skip
+    return tuple(found.values())[:_MOST]
+
+
+def suspects_without_config(message: str, table: FlagTable | None) -> tuple[Suspect, ...]:
+    """Flags that a message names, of a launch that ended before it printed its arguments.
+
+    Of a refused command line only the first option is the user's: the rest is advice.
+    """
+    if is_refused(message):
+        first = _DASHED.search(message)
+        names = [first[1]] if first else []
+    else:
+        names = [
+            *(name for name in _DASHED.findall(message) if _known(name, table)),
+            *(spec.name for field in _FIELD.findall(message)
+              if table and (spec := table.by_field(field))),
+        ]  # fmt: skip
+    return tuple(
+        Suspect(flag=name, value=None, why="the message names it")
+        for name in list(dict.fromkeys(names))[:_MOST]
+    )
+
+
+def _known(name: str, table: FlagTable | None) -> bool:
+    return table is not None and isinstance(table.lookup(name), Known)
+
+
+def _named(message: str, values: Mapping[str, Value]) -> list[str]:
+    """Flags that the message names, in the order of the message."""
+    places: dict[str, int] = {}
+    normal = message.replace("_", "-")
+    for name in values:
+        if name in _IDENTITY or ("-" not in name and f"--{name}" not in message):
+            continue
+        found = re.search(rf"(?<![\w-])(?:--)?{re.escape(name)}(?![\w-])", normal)
+        if found is not None:
+            places[name] = found.start()
+    return sorted(places, key=places.__getitem__)
+
+
+def _value(value: Value) -> str | bool:
+    return " ".join(value) if isinstance(value, tuple) else value
+
+
+def advice(cause: Cause | None, captures: Mapping[str, str]) -> tuple[Advice, ...]:
+    """The cause's remedies, filled in; a change whose number the log lacks is left out."""
+    return tuple(
+        Advice(
+            say=_filled(remedy.say, captures) or remedy.say,
+            changes=_changes(remedy.set_flags, remedy.unset, remedy.set_env, captures),
+            disposition=remedy.disposition.value,
+            cost=_filled(remedy.cost, captures) or remedy.cost,
+            evidence=remedy.evidence,
+        )
+        for remedy in (cause.remedies if cause else ())
+    )
+
+
+def _changes(
+    set_flags: Sequence[tuple[str, str | bool]],
+    unset: Sequence[str],
+    set_env: Sequence[tuple[str, str]],
+    captures: Mapping[str, str],
+) -> tuple[Change, ...]:
+    changes: list[Change] = []
+    for name, value in set_flags:
+        filled = _filled(value, captures) if isinstance(value, str) else value
+        if filled is not None:
+            changes.append(SetFlag(name, filled))
+    changes += [UnsetFlag(name) for name in unset]
+    for name, text in set_env:
+        if (env := _filled(text, captures)) is not None:
+            changes.append(SetEnv(name, env))
+    return tuple(changes)
+
+
+def _filled(text: str, captures: Mapping[str, str]) -> str | None:
+    """The text with its `{name}`s replaced, or None if one was not captured."""
+    if any(name not in captures for name in _PLACEHOLDER.findall(text)):
+        return None
+    return _PLACEHOLDER.sub(lambda found: captures[found[1]], text)

@@ -1,0 +1,237 @@
+"""Python tracebacks, put together from lines of several processes.
+
+In:  Line values in file order.
+Out: Traceback values: frames, exception, message, and links of a chain.
+Not: choosing the one that matters (cascade.py) or matching signatures.
+
+Only the first line of a record carries a rank tag, so what follows belongs to the
+traceback opened last in the same stream. A record head neither ends nor joins one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from triage.core.diagnosis import Frame
+from triage.core.log.lines import Line
+
+HEAD = "Traceback (most recent call last):"
+CAUSE = "The above exception was the direct cause"
+CONTEXT = "During handling of the above exception"
+_FIRST_FRAMES, _LAST_FRAMES = 16, 48
+_MESSAGE_LINES = 40
+_OPEN = 256  # tracebacks that may be unfinished at a time
+_IDLE = 2000  # lines after which an unfinished one is given up
+
+_FRAME = re.compile(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?')
+_GROUP = re.compile(r"\s*[|+](?:-\+?-*)?(?: |$)")
+_EXCEPTION = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
+_BARE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+_WORDS = frozenset(
+    ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
+     "Usage", "Example", "Note")
+)  # fmt: skip
+_WARNING = re.compile(r"\S+:\d+: \w*Warning: ")
+_LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
+_WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
+
+
+@dataclass(slots=True, eq=False)
+class Traceback:
+    """One traceback; `line` is that of its exception, 0 while it is unfinished.
+
+    `header` is what stands before the word "Traceback" on its line, or on the line
+    above. `code` is the source line of the innermost frame. `matched` holds what a
+    matcher found in its lines: (cause index, line, captures).
+    """
+
+    rank: str
+    wrapper: str
+    head: int
+    header: str
+    frames: list[Frame] = field(default_factory=list)
+    code: str = ""
+    exception: str = ""
+    message: str = ""
+    more: list[str] = field(default_factory=list)
+    line: int = 0
+    offset: int = 0
+    time: str | None = None
+    text: str = ""
+    relation: str = ""  # to `previous`: "", "cause" or "context"
+    previous: Traceback | None = None
+    matched: list[tuple[int, int, dict[str, str]]] = field(default_factory=list)
+    headless: bool = False
+    dropped: int = 0
+    last: int = 0  # line that was added last
+
+    def chain(self) -> Iterator[Traceback]:
+        """This traceback and those that it followed from, newest first; at most 32."""
+        link: Traceback | None = self
+        for _ in range(32):
+            if link is None:
+                return
+            yield link
+            link = link.previous
+
+    def add(self, frame: Frame) -> None:
+        """One more frame, innermost last; the middle of a long traceback is dropped."""
+        if len(self.frames) >= _FIRST_FRAMES + _LAST_FRAMES:
+            del self.frames[_FIRST_FRAMES]
+            self.dropped += 1
+        self.frames.append(frame)
+
+
+def unwrapped(text: str) -> str:
+    """The message inside `Capture cuda graph failed: <message>`, else ""."""
+    found = _WRAPPED.search(text) if "graph failed: " in text else None
+    return found[1] if found else ""
+
+
+class Tracebacks:
+    """Collects tracebacks line by line; `finished` holds them in order of their end.
+
+    Feed every line while `hungry`; in between, lines with HEAD, CAUSE, CONTEXT, a
+    frame or a header are enough.
+    """
+
+    def __init__(self) -> None:
+        self.finished: list[Traceback] = []
+        self._streams: dict[str, _Stream] = {}
+
+    @property
+    def hungry(self) -> bool:
+        """Whether the next line may belong to a traceback."""
+        return any(stream.open or stream.tail for stream in self._streams.values())
+
+    def feed(self, line: Line) -> Traceback | None:
+        """The traceback that the line belongs to, or None."""
+        stream = self._streams.get(line.wrapper)
+        if stream is None:
+            if len(self._streams) >= _OPEN:
+                self._streams.clear()
+            stream = self._streams[line.wrapper] = _Stream(self.finished)
+        return stream.feed(line)
+
+    def close(self) -> tuple[Traceback, ...]:
+        """The tracebacks that never reached their exception line."""
+        left = [tb for stream in self._streams.values() for tb in stream.open if tb.frames]
+        self._streams.clear()
+        return tuple(left)
+
+
+class _Stream:
+    """The lines of one wrapper source: a stack of unfinished tracebacks."""
+
+    def __init__(self, finished: list[Traceback]) -> None:
+        self.open: list[Traceback] = []
+        self.tail: Traceback | None = None  # finished, its message may go on
+        self._finished = finished
+        self._closed: Traceback | None = None  # finished last
+        self._link = ""
+        self._above: Line | None = None  # last record head or header line
+
+    def feed(self, line: Line) -> Traceback | None:
+        text = line.text
+        if text.startswith((" ", "|", "+")) and (group := _GROUP.match(text)):
+            text = text[group.end() :]
+        if self.open and line.number - self.open[-1].last > _IDLE:
+            self.open.clear()
+        if HEAD in text:
+            return self._begin(line, text[: text.index(HEAD)].strip())
+        if line.headed:
+            self.tail, self._above = None, line
+            return None
+        if text.startswith((CAUSE, CONTEXT)):
+            self.tail = None
+            self._link = "cause" if text.startswith(CAUSE) else "context"
+            return None
+        if (frame := _FRAME.match(text)) is not None:
+            return self._frame(line, frame)
+        if self.open:
+            return self._inside(line, text)
+        if self.tail is not None:
+            return self._message(line, text)
+        if _BARE.match(text) and text.partition(":")[0] not in _WORDS:
+            return self._bare(line, text)
+        if text:
+            self._above = line
+        return None
+
+    def _begin(self, line: Line, header: str) -> Traceback:
+        above, rank = self._above, line.rank
+        previous = self._closed if self._link else None
+        if previous is not None and not line.headed:
+            rank, header = previous.rank, header or previous.header
+        elif not header and above is not None and above.number == line.number - 1:
+            # A logger prints the record first: "[... TP0] It failed:", then the traceback.
+            said = above.text.strip()
+            if said.endswith(":"):
+                header, rank = said, above.rank if rank == "main" else rank
+        tb = Traceback(rank, line.wrapper, line.number, header[:200], time=line.time)
+        tb.last = line.number
+        if previous is not None:
+            tb.relation, tb.previous = self._link, previous
+            tb.time = tb.time or previous.time
+        self._link, self.tail = "", None
+        if len(self.open) >= _OPEN:
+            del self.open[0]
+        self.open.append(tb)
+        return tb
+
+    def _frame(self, line: Line, found: re.Match[str]) -> Traceback:
+        self.tail = None
+        if not self.open:  # the file begins inside a traceback
+            tb = Traceback(line.rank, line.wrapper, line.number, "", time=line.time)
+            tb.headless = True
+            self.open.append(tb)
+        tb = self.open[-1]
+        tb.add(Frame(file=found[1][:400], line=int(found[2][:9]), function=(found[3] or "")[:200]))
+        tb.code, tb.last = "", line.number
+        return tb
+
+    def _inside(self, line: Line, text: str) -> Traceback | None:
+        tb = self.open[-1]
+        if not text or text[0] in " \t":
+            stripped = text.strip()
+            if stripped and stripped.strip("^~"):
+                tb.code = f"{tb.code} {stripped}".strip()[:400]
+            tb.last = line.number
+            return tb
+        found = _EXCEPTION.match(text)
+        if found is None or found[1] in _WORDS:
+            return None
+        name = found[1].rpartition(".")[2]
+        if not name[0].isupper() and name not in _LOWERCASE:
+            return None
+        return self._end(self.open.pop(), line, text, found)
+
+    def _bare(self, line: Line, text: str) -> Traceback | None:
+        """An exception without its traceback: the head of the file was cut off."""
+        found = _EXCEPTION.match(text)
+        if found is None:
+            return None
+        tb = Traceback(line.rank, line.wrapper, line.number, "", time=line.time, headless=True)
+        return self._end(tb, line, text, found)
+
+    def _end(self, tb: Traceback, line: Line, text: str, found: re.Match[str]) -> Traceback:
+        tb.exception, tb.message = found[1], (found[2] or "").strip()
+        tb.line, tb.offset, tb.text, tb.last = line.number, line.offset, text, line.number
+        tb.time = tb.time or line.time
+        if self._link and tb.headless and self._closed is not None:
+            tb.relation, tb.previous = self._link, self._closed
+        self._link = ""
+        self.tail = self._closed = tb
+        self._finished.append(tb)
+        return tb
+
+    def _message(self, line: Line, text: str) -> Traceback | None:
+        tb = self.tail
+        if tb is None or not text.strip() or len(tb.more) >= _MESSAGE_LINES or _WARNING.match(text):
+            self.tail = None
+            return None
+        tb.more.append(text[:400])
+        tb.last = line.number
+        return tb

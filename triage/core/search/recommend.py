@@ -1,0 +1,226 @@
+"""Propose the configuration closest to the wanted one that a launch has shown to start.
+
+In:  a Problem, its journal, the causes (for the price of what is dropped).
+Out: a Recommendation: what to keep, drop, change and add, and how far the evidence goes.
+Not: proving that it serves (a Confirmation does) or printing it (triage.render).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triage.core.causes import Cause
+from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value, apply
+from triage.core.search.claims import Claim, claims_of
+from triage.core.search.journal import Known, read_journal
+from triage.core.search.plan import next_trials
+from triage.core.search.reduce import failing_sets
+from triage.core.search.subsets import Keys, rank, with_needs
+from triage.core.trials import Done, Entry, FailingSet, Item, Problem
+from triage.core.wording import WITHOUT, braces, listed, settings, spell
+
+ALTERNATIVES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One flag or variable and what becomes of it.
+
+    `key` is the flag's name, or `env:NAME`. `value` is the one in the proposal; for
+    what is dropped, the one that was wanted. `price` is what is given up, in
+    words with their origin, "" where nothing is.
+    """
+
+    key: str
+    value: Value
+    why: str
+    price: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A configuration that started in a trial: an alternative to the proposal."""
+
+    items: frozenset[str]
+    weight: float
+    entry: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The proposal, against the wanted configuration.
+
+    `config` is None if no configuration is known to start. `reason` is that of
+    `Done`, or "unfinished" while the search goes on. `proof` is the number of the
+    trial that started. `say` is the whole in one sentence.
+    """
+
+    reason: str
+    say: str
+    config: Config | None = None
+    items: frozenset[str] = frozenset()
+    keep: tuple[Choice, ...] = ()
+    drop: tuple[Choice, ...] = ()
+    change: tuple[Choice, ...] = ()
+    add: tuple[Choice, ...] = ()
+    weight_kept: float = 0.0
+    weight_wanted: float = 0.0
+    claims: tuple[Claim, ...] = ()
+    sets: tuple[FailingSet, ...] = ()
+    proof: int | None = None
+    alternatives: tuple[Started, ...] = ()
+    simulated: bool = False
+
+
+def recommend(
+    problem: Problem, journal: Sequence[Entry], causes: Sequence[Cause] = ()
+) -> Recommendation:
+    """The heaviest subset that started, with what supports it and what does not.
+
+    A subset that was not launched, or stayed unresolved, is never proposed.
+    """
+    known = read_journal(problem, journal)
+    step = next_trials(problem, journal)
+    reason = step.reason if isinstance(step, Done) else "unfinished"
+    ended = step.say if isinstance(step, Done) else "The search has not ended."
+    sets = failing_sets(problem, journal)
+    simulated = any(entry.simulated for entry in journal)
+    started = sorted(known.starting(), key=lambda keys: rank(known.problem, keys))
+    if not started:
+        return Recommendation(
+            reason=reason,
+            say=f"No configuration is proposed. {ended}",
+            weight_wanted=problem.weight(problem.keys()),
+            sets=sets,
+            simulated=simulated,
+        )
+    best, *others = started
+    config = problem.config(best)
+    items = frozenset(i.key for i in problem.items if apply(config, (i.change,)) == config)
+    proof = known.resolved[best]
+    picked = _Picked(problem, known, best, items, sets, causes)
+    drop, change, add = picked.undone()
+    return Recommendation(
+        reason=reason,
+        say=_headline(problem, items, proof.number, reason, ended),
+        config=config,
+        items=items,
+        keep=picked.kept(),
+        drop=drop,
+        change=change,
+        add=add,
+        weight_kept=problem.weight(items),
+        weight_wanted=problem.weight(problem.keys()),
+        claims=claims_of(known, best, sets, reason),
+        sets=sets,
+        proof=proof.number,
+        alternatives=tuple(
+            Started(
+                items=keys,
+                weight=known.problem.weight(keys),
+                entry=known.resolved[keys].number,
+            )
+            for keys in others[:ALTERNATIVES]
+        ),
+        simulated=simulated,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Picked:
+    """The chosen subset and what is needed to say why each flag stays or goes."""
+
+    problem: Problem
+    known: Known
+    best: Keys
+    items: Keys
+    sets: tuple[FailingSet, ...]
+    causes: Sequence[Cause]
+
+    def kept(self) -> tuple[Choice, ...]:
+        """The baseline's flags and variables, then the wanted items that stay."""
+        config = self.problem.config(self.best)
+        proof = self.known.resolved[self.best].number
+        wanted = {item.key for item in self.problem.items}
+        base = [
+            Choice(key=key, value=value, why="part of the baseline, which started")
+            for key, value in settings(config)
+            if key not in wanted
+        ]
+        stays = [
+            Choice(key=i.key, value=_value(i), why=f"part of what started in trial {proof}")
+            for i in self.problem.items
+            if i.key in self.items
+        ]
+        return (*base, *stays)
+
+    def undone(self) -> tuple[tuple[Choice, ...], tuple[Choice, ...], tuple[Choice, ...]]:
+        """The wanted items that go: dropped, changed back to the baseline's, or added back."""
+        baseline = dict(settings(self.problem.baseline))
+        drop: list[Choice] = []
+        change: list[Choice] = []
+        add: list[Choice] = []
+        for item in self.problem.items:
+            if item.key in self.items:
+                continue
+            why, price = self._why_not(item), self._price(item)
+            left_out = item.key.removeprefix(WITHOUT)
+            if left_out != item.key:
+                back = f"it cannot be left out: {why}"
+                value = baseline[left_out]
+                add.append(Choice(key=left_out, value=value, why=back, price=price))
+            elif item.key in baseline:
+                back = f"back to the baseline's value from {spell(item.change)}: {why}"
+                change.append(Choice(key=item.key, value=baseline[item.key], why=back, price=price))
+            else:
+                drop.append(Choice(key=item.key, value=_value(item), why=why, price=price))
+        return tuple(drop), tuple(change), tuple(add)
+
+    def _why_not(self, item: Item) -> str:
+        """The failing sets that hold the item, else the rule that keeps it out."""
+        own = [s for s in self.sets if item.key in s.items]
+        if own:
+            return "; ".join(
+                f"in the failing set {braces(s.items, self.problem)}: {s.title or s.signature} "
+                f"(trial {s.entry}{', assumed' if s.assumed else ''})"
+                for s in own
+            )
+        alone = with_needs(self.known.problem, (item.key,))
+        if alone is None:
+            return "it cannot be had: what it requires and what excludes it contradict each other"
+        if not self.known.problem.allowed(self.best | alone):
+            return "it excludes something that weighs more"
+        if any(alone <= lost for lost in self.known.given_up()):
+            return "a launch with it stayed unresolved"
+        return "no launch with it has started so far"
+
+    def _price(self, item: Item) -> str:
+        """What the knowledge says that dropping the item costs."""
+        named = {s.cause for s in self.sets if item.key in s.items}
+        for cause in self.causes:
+            for remedy in cause.remedies:
+                if cause.id in named and item.key in remedy.unset and remedy.cost:
+                    origin = f"{cause.id}: {remedy.evidence}" if remedy.evidence else cause.id
+                    return f"{remedy.cost} ({origin}; not measured here)"
+        return "not known: no launch here measured what it brings"
+
+
+def _value(item: Item) -> Value:
+    """What the item sets; True where it leaves something out."""
+    match item.change:
+        case SetFlag(value=value) | SetEnv(value=value):
+            return value
+        case UnsetFlag() | UnsetEnv():
+            return True
+
+
+def _headline(problem: Problem, items: Keys, proof: int, reason: str, ended: str) -> str:
+    gone = [spell(i.change) for i in problem.items if i.key not in items]
+    stays = [spell(i.change) for i in problem.items if i.key in items]
+    parts = [f"keep {listed(stays)}" if stays else "the baseline alone"]
+    if gone:
+        parts.append(f"drop {listed(gone)}")
+    share = f"{problem.weight(items):g} of {problem.weight(problem.keys()):g} by weight"
+    doubt = "" if reason in {"found", "wanted-starts"} else f" Best seen so far: {ended}"
+    return f"Proposed: {'; '.join(parts)} ({share}). It started in trial {proof}.{doubt}"
