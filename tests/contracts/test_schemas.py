@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.errors import UsageError
 from triage.recipe.schema import RecipeFile
 from triage.render.knowledge_text import cause_document
@@ -317,10 +319,34 @@ def test_a_landscape_entry_without_its_exception_is_refused() -> None:
     assert complaints(made, "landscape") != []
 
 
-def test_the_examples_of_the_page_fit() -> None:
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Ready(answer="Paris"),
+        Crashed(exit_code=-9),
+        Crashed(exit_code=None, fatal_line=7),
+        Hung(silent_s=600.0, limit="graph-capture"),
+        Interrupted(by="SIGTERM from outside"),
+        None,
+    ],
+)
+def test_every_way_in_which_a_launch_ends_fits(outcome: Outcome | None) -> None:
+    how = type(outcome).__name__.lower() if outcome else "failed"
+    document = {
+        "schema": "triage.exit/1", "how": how, "outcome": asdict(outcome) if outcome else None,
+        "exit_code": None, "seconds": 1.5, "pids": [7], "removed": ["/dev/shm/x"], "stuck": [],
+    }  # fmt: skip
+    assert fits(document) == "exit"
+
+
+def test_the_examples_of_the_page_are_real() -> None:
     page = (FOLDER / "README.md").read_text()
-    examples = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.S)]
-    assert [fits(example) for example in examples] == ["diagnosis", "trial"]
+    diagnosis, trial = (json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.S))
+    (command,) = re.findall(r"^`triage (.*)`, in `fixtures/cases`; exit code 10:$", page, re.M)
+    done = run_in(CASES, *command.split())
+    assert done.returncode == 10
+    assert json.loads(done.stdout) == diagnosis
+    assert fits(trial) == "trial"
 
 
 def test_the_page_names_every_schema() -> None:

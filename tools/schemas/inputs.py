@@ -1,0 +1,197 @@
+"""What the keys of input files mean, and what their readers demand beyond types.
+
+In:  nothing. Out: INPUT_KEYS, SAME, RULES, by the name of the reader's model.
+Not: the types of the keys (the models that read the files).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from schemas.diagnosis import Diagnosis
+from schemas.knowledge import Cause, CauseRemedy, Culprits
+
+# What the keys of input files mean, by model.
+INPUT_KEYS: dict[str, dict[str, str]] = {
+    "RecipeFile": {
+        "name": "Short name of the investigation.",
+        "engine": "What is launched; replay: the simulated engine.",
+        "engine_version": "Version whose flags are known.",
+        "launch": "How the server is started.",
+        "baseline": "The configuration that is known to start.",
+        "wanted": "What is wanted on top of the baseline.",
+        "repairs": "Changes that may be added if they are needed.",
+        "ranges": "Values that may be lowered.",
+        "pin": "Flags that are never touched.",
+        "requires": "Items that make sense only together with another.",
+        "not_both": "Pairs of items that exclude each other.",
+        "goal": "best: the heaviest that starts; first: any; all: every failing set.",
+        "noise": "How far a single launch can be trusted.",
+        "budget": "What the search may spend.",
+        "confirm": "What a confirmation asks of the server.",
+        "assumptions": "What is taken for granted; printed in the runbook.",
+        "reported": "What others measured; printed as reported, never as measured here.",
+        "landscape": "Path of the replay engine's landscape, relative to this file.",
+        "speed": "How many times faster than life the replay engine plays.",
+    },
+    "LaunchPart": {
+        "target": "Where it is launched.",
+        "command": "The words before the server's flags.",
+        "env": "Variable name -> value for every launch.",
+        "cwd": "Folder to start in, relative to this file.",
+        "patience": "silent, total, or a phase -> how long it may be quiet (total: last), "
+        "in seconds or as 30s, 10m, 2h.",
+    },
+    "BaselinePart": {
+        "flags": "Flag, in any spelling that the server takes -> value; true for a switch.",
+        "env": "Variable name -> value.",
+    },
+    "WantedPart": {
+        "flag": "A flag to set, in any spelling that the server takes.",
+        "env": "A variable to set.",
+        "unset": "A flag of the baseline to leave out, or env:NAME.",
+        "value": "The value; none for a switch.",
+        "weight": "How much it is wanted, against the other items.",
+    },
+    "RepairPart": {
+        "flag": "A flag that may be set.",
+        "value": "The value; none for a switch.",
+        "cost": "What it gives up.",
+    },
+    "RangePart": {
+        "flag": "A flag with a number.",
+        "from": "The value wanted.",
+        "to": "The lowest value that is acceptable.",
+        "step": "The distance between two values to try.",
+    },
+    "RequiresPart": {
+        "flag": "Key of an item.",
+        "needs": "Key of another item, or a flag of the baseline.",
+    },
+    "BudgetPart": {
+        "trials": "Launches at most.",
+        "hours": "Hours at most.",
+    },
+    "NoisePart": {
+        "miss": "Share of launches of a failing configuration that start, 0 to 1.",
+        "transient": "Share of launches of a working configuration that fail, 0 to 1.",
+    },
+    "ConfirmPart": {
+        "requests": "How many requests are sent.",
+        "concurrency": "Numbers of requests in flight to try.",
+    },
+    "Landscape": {
+        "name": "Name of the landscape; printed in every log.",
+        "wording": "The engine version whose lines are imitated.",
+        "root": "Path of the engine's package in tracebacks.",
+        "model": "Sizes that the log mentions.",
+        "flags": "The options that the simulated server knows.",
+        "fixed": "Flag or env:NAME -> value that must be set for the entries to hold.",
+        "items": "Flag or env:NAME -> value that counts: what tells the entries apart.",
+        "seconds": "Phase -> seconds at speed 1; a phase that is not named is not played.",
+        "entries": "How each exact set of items ends; a set without an entry is refused.",
+    },
+    "KnownFlag": {
+        "flag": "Canonical flag name without dashes.",
+        "aliases": "Other spellings, without dashes.",
+        "kind": "What it takes.",
+        "choices": "The values that it takes; empty: any.",
+        "default": "Its value where it is not set.",
+        "required": "Whether the server refuses to start without it.",
+        "neutral": "Whether it changes no ending, like the port.",
+    },
+    "ModelFacts": {
+        "type": "Class name of the model.",
+        "free_gb": "Free memory of a rank before loading, in GB.",
+        "weights_gb": "Weights of a rank, in GB.",
+        "kv_gb": "KV pool of a rank, in GB.",
+        "kv_tokens": "Tokens that the KV pool holds.",
+        "context": "Longest context, in tokens.",
+        "shards": "Files that the weights are in.",
+    },
+    "LandscapeEntry": {
+        "ends": "How the launch ends.",
+        "phase": "The phase in which it ends; none if it starts.",
+        "ranks": "Ranks that show it: tags (TP3), all, or main.",
+        "exception": "Type of the exception.",
+        "message": "Message of the exception.",
+        "frames": "Traceback, outermost first.",
+        "wrapped": "Whether graph capture raises it again in words of its own.",
+        "signal": "Name of the signal that ends a rank.",
+        "code": "Exit code of a rank that leaves without a word.",
+        "before": "Lines that each of the ranks prints first; {rank} and {ranks} are filled in.",
+        "orphan": "Whether a daemon is left behind.",
+        "when": "The items that are set, and no others.",
+        "provenance": "Whether a real launch showed it.",
+        "source": "Where it was recorded, or why it is assumed.",
+    },
+    "FrameAt": {
+        "file": "Path below the engine's package.",
+        "line": "Line of the file, from 1.",
+        "function": "Name of the function.",
+        "text": "The source line.",
+    },
+    "CaseFile": {
+        "source": "Where the log comes from.",
+        "expect": "What the diagnosis must say; a key that is left out is not compared.",
+        "known_miss": "Whether the case is known to be diagnosed wrongly.",
+    },
+    "SourceFile": {
+        "kind": "real: printed by an engine; reconstructed: put together from a report.",
+        "engine": "The engine that printed it.",
+        "version": "Its version.",
+        "note": "How it was launched, or what was made up.",
+        "url": "The report that it comes from.",
+    },
+    "CauseFile": {
+        "severity": "fatal: a live launch is stopped at such a line; suspect: it is watched.",
+        "patterns": "Regular expressions; each matches one cleaned line.",
+        "frames": "Regular expressions; one must match a file or function of the traceback.",
+        "context": "Regular expressions; one must match an earlier line, of any rank.",
+        "absent": "Regular expressions that must not match after the line, on any rank.",
+        "hang": "Whether it applies only where no exception was printed.",
+        "transient": "Whether it is the machine's: a trial that shows it proves nothing.",
+        "yields_to": "Causes that win where both match.",
+        "yields_to_kernels": "Whether a line that blames a kernel wins.",
+        "explains": "Causes that are consequences of this one.",
+        "group_by": "Captures that tell occurrences apart.",
+        "remedies": "What helps, the best first.",
+        "fork_flags": "Flags that are named here and that no released SGLang has.",
+        "counter_examples": "Lines that it must not match.",
+    },
+    "RemedyFile": {
+        "changes": "The edits of the configuration.",
+    },
+    "ChangesFile": {
+        "set": "Flag -> value; {name} stands for a capture.",
+        "unset": "Flags to drop.",
+        "env": "Variable name -> value; {name} stands for a capture.",
+    },
+}
+# Keys that an input file shares with a document mean the same.
+SAME: dict[str, type[BaseModel]] = {
+    "ExpectFile": Diagnosis,
+    "CauseFile": Cause,
+    "CulpritsFile": Culprits,
+    "RemedyFile": CauseRemedy,
+}
+# What the readers' own code demands beyond the types of the keys.
+RULES: dict[str, dict[str, Any]] = {
+    "WantedPart": {
+        "oneOf": [
+            {"required": [key], "properties": {key: {"type": "string"}}}
+            for key in ("flag", "env", "unset")
+        ]
+    },
+    "LandscapeEntry": {
+        "allOf": [
+            {"if": {"properties": {"ends": {"const": "starts"}}}, "else": {"required": ["phase"]}},
+            {
+                "if": {"properties": {"ends": {"const": "exception"}}},
+                "then": {"required": ["exception"]},
+            },
+        ]
+    },
+}

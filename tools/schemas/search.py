@@ -1,0 +1,220 @@
+"""The documents of a search, key by key: trial, recommendation, confirmation.
+
+In:  nothing. Out: Trial, Recommendation, Confirmation.
+Not: making them (triage/render/search_documents.py).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.parts import Closed, Document, Id, Number, Phase, Seconds, Settings, Value, Weight
+
+
+class Trial(Document):
+    """One finished launch of a search: a line of journal.jsonl."""
+
+    number: Number
+    """Place in the order of launches, from 1; its files are in trials/NNN/."""
+    items: list[str]
+    """Keys of the wanted items that were on top of the baseline, by name: a flag, env:NAME,
+    without:FLAG or without:env:NAME."""
+    config: Settings
+    """The whole configuration that was launched, less host and port."""
+    why: str
+    """Why the search asked for it."""
+    searching: str | None
+    """Signature of the failure under search; null before any was seen."""
+    verdict: Literal["STARTS", "SAME_FAILURE", "OTHER_FAILURE", "UNRESOLVED"]
+    """What it says about the failure under search; follows from seen and signature."""
+    seen: Literal["starts", "fails", "unresolved"]
+    """What was observed, whatever was searched for."""
+    signature: str | None
+    """Names the failure: cause id, else fingerprint; null unless it fails."""
+    cause: Id | None
+    """Id of the cause; null if none is known."""
+    title: str
+    """The cause in one sentence; empty without one."""
+    phase: Phase
+    """Where in the startup it ended; serving if it started."""
+    ranks: list[str]
+    """The ranks that failed first; empty if it started."""
+    seconds: Seconds
+    """Wall time of the launch, in seconds."""
+    reason: str
+    """Why it is unresolved; else empty."""
+    early: bool
+    """Whether it was rejected before any weight was read."""
+    provenance: str
+    """launched: a real engine answered; recorded or assumed: the replay engine did."""
+    simulated: bool
+    """Whether the replay engine answered."""
+    effective: dict[str, str]
+    """What the engine made of the configuration, as text, by name."""
+    confounded: list[str]
+    """Names of effective values that moved although the trial did not set them."""
+    suspects: list[str]
+    """Flags that the diagnosis points at."""
+    log_digest: str
+    """SHA-256 of the raw log, in hexadecimal."""
+
+
+class _Choice(Closed):
+    """One setting and what becomes of it."""
+
+    why: str
+    """Why it stays or goes."""
+    price: str
+    """What is given up, with who says so; empty if nothing is."""
+
+
+class FlagChoice(_Choice):
+    """A flag and what becomes of it."""
+
+    flag: str
+    """Canonical flag name without dashes."""
+    value: Value
+    """Its value in the proposal; of what is dropped, the one that was wanted."""
+
+
+class EnvChoice(_Choice):
+    """A variable and what becomes of it."""
+
+    env: str
+    """The variable's name."""
+    value: str
+    """Its value in the proposal; of what is dropped, the one that was wanted."""
+
+
+class UnsetChoice(_Choice):
+    """A setting of the baseline that was wanted away."""
+
+    unset: str
+    """Canonical flag name without dashes, or env:NAME."""
+    value: Literal[True]
+    """Always true."""
+
+
+Choices = list[FlagChoice | EnvChoice | UnsetChoice]
+
+
+class Weights(Closed):
+    """How much of what was wanted is kept, in the weights of the recipe."""
+
+    kept: Weight
+    """Sum of the weights of the items that are kept."""
+    wanted: Weight
+    """Sum of the weights of all items."""
+
+
+class Claim(Closed):
+    """One statement and how far it is supported."""
+
+    kind: Literal["shown", "implied", "assumed", "not-shown"]
+    """shown: by a launch; implied: if adding a flag never repairs a failure; assumed: by an answer
+    that nobody recorded; not-shown: by nothing here."""
+    say: str
+    """The statement."""
+
+
+class FailingSet(Closed):
+    """Items that together show one failure, while dropping any one of them does not."""
+
+    items: list[str]
+    """Keys of the items, by name."""
+    signature: str
+    """Names the failure: cause id, else fingerprint."""
+    cause: Id | None
+    """Id of the cause; null if none is known."""
+    title: str
+    """The cause in one sentence; empty without one."""
+    phase: Phase
+    """Where in the startup it fails."""
+    trial: Number
+    """Number of the trial that showed it."""
+    minimal: bool
+    """False if a smaller set was never resolved."""
+    assumed: bool
+    """Whether it rests on an answer that nobody recorded."""
+
+
+class Started(Closed):
+    """Another configuration that started."""
+
+    items: list[str]
+    """Keys of its items, by name."""
+    weight: Weight
+    """Sum of their weights."""
+    trial: Number
+    """Number of the trial in which it started."""
+
+
+class Recommendation(Document):
+    """The configuration closest to the wanted one that a launch has shown to start."""
+
+    reason: Literal["found", "baseline-fails", "wanted-starts", "budget", "stuck", "unfinished"]
+    """Why the search ended."""
+    say: str
+    """The whole in one or two sentences."""
+    simulated: bool
+    """Whether the replay engine answered in any trial."""
+    keep: Choices
+    """What stays: the baseline, then the wanted items."""
+    drop: Choices
+    """What goes."""
+    change: Choices
+    """What goes back to the baseline's value."""
+    add: Choices
+    """What was wanted away and has to stay."""
+    weight: Weights
+    """How much of what was wanted is kept."""
+    claim: list[Claim]
+    """What can be said of the proposal, and how far each statement is supported."""
+    sets: list[FailingSet]
+    """The minimal failing sets, each with its failure."""
+    proof: Number | None
+    """Number of the trial that started; null without a proposal."""
+    alternatives: list[Started]
+    """Other configurations that started, the heaviest first."""
+    config: Settings | None
+    """The proposed configuration in full; null if none is known to start."""
+
+
+class Exchange(Closed):
+    """One prompt and the answers to it."""
+
+    prompt: str
+    """The prompt."""
+    answers: Annotated[list[str], Field(min_length=2, max_length=2)]
+    """Two answers, generated one after the other."""
+    agree: bool
+    """Whether they are equal and not empty."""
+
+
+class Confirmation(Document):
+    """One launch of the proposal in full, and whether it may be said to work."""
+
+    confirmed: bool
+    """Whether it came up, stayed up, and each prompt was answered twice alike."""
+    reason: str
+    """Why it is not confirmed; empty if it is, or if answers differ."""
+    items: list[str]
+    """Keys of the items that the configuration holds, by name."""
+    config: Settings
+    """The configuration that was launched, less host and port."""
+    ready_s: Seconds | None
+    """Seconds from the start to the first answered generation; null if it never came."""
+    temperature: Literal[0]
+    """Sampling temperature of every answer."""
+    exchanges: list[Exchange]
+    """Prompts and answers, in the order in which they were asked."""
+    agree: bool
+    """Whether there are answers, and each pair of them agrees."""
+    trial: str
+    """Folder of the launch, relative to the session."""
+    simulated: bool
+    """Whether the replay engine answered."""
+    provenance: str
+    """launched: a real engine answered; recorded or assumed: the replay engine did."""

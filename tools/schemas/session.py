@@ -1,0 +1,94 @@
+"""What a session keeps about itself and each launch, key by key.
+
+In:  nothing. Out: Session, Exit.
+Not: writing them (triage.store, triage.launch).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.parts import Closed, Document, Line, Seconds
+
+
+class ReplayPart(Closed):
+    """What the replay engine played."""
+
+    landscape: str
+    """Absolute path of the landscape."""
+    speed: Annotated[float, Field(gt=0)]
+    """How many times faster than life."""
+
+
+class Session(Document):
+    """What one investigation is about: session.json."""
+
+    created: str = ""
+    """When it was begun, ISO 8601 with offset; only of a search."""
+    digest: str
+    """Equal for the same problem on the same engine; empty for a single launch."""
+    name: str
+    """The recipe's name; run for a single launch."""
+    engine: Literal["sglang", "replay"]
+    """What is launched."""
+    simulated: bool
+    """Whether the replay engine answers."""
+    replay: ReplayPart | None
+    """What the replay engine plays; null for a real engine."""
+    sources: dict[str, str]
+    """Role (good, bad) -> the command as the user gave it, secrets redacted."""
+    argv: tuple[str, ...] = ()
+    """The command as it was typed; only of a single launch."""
+
+
+class ReadyEnd(Closed):
+    """It answered a generation, and was stopped then."""
+
+    answer: str
+    """The text generated, or the token ids where there is no text."""
+
+
+class CrashedEnd(Closed):
+    """It ended, or printed a line after which it cannot start."""
+
+    exit_code: int | None
+    """As it ended by itself; negative: the signal; null: stopped at the fatal line."""
+    fatal_line: Line | None
+    """Number of the line that made triage stop it, from 1."""
+
+
+class HungEnd(Closed):
+    """No new output and no exit for longer than the patience."""
+
+    silent_s: Seconds
+    """Seconds without a new byte."""
+    limit: str
+    """The patience that ended: a phase, silent or total."""
+
+
+class InterruptedEnd(Closed):
+    """Somebody ended the launch."""
+
+    by: str
+    """Who."""
+
+
+class Exit(Document):
+    """How one launch ended: exit.json."""
+
+    how: Literal["ready", "crashed", "hung", "interrupted", "failed"]
+    """How it ended; failed: triage itself could not go on."""
+    outcome: ReadyEnd | CrashedEnd | HungEnd | InterruptedEnd | None
+    """The details; null if it could not be judged."""
+    exit_code: int | None
+    """Exit code of the main process; negative: the signal, also one that triage sent."""
+    seconds: Seconds
+    """Seconds from the start until nothing of it was left."""
+    pids: list[Annotated[int, Field(ge=1)]]
+    """Every process that it had."""
+    removed: list[str]
+    """What it left behind and triage removed: paths of files and shared memory."""
+    stuck: list[str]
+    """Processes that survived SIGKILL, with their state."""
