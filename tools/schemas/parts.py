@@ -43,7 +43,7 @@ class Settings(Closed):
     """Canonical flag name without dashes -> value as text; true: the switch is present, false:
     its negative form is; a list for a flag that takes several words."""
     env: dict[str, str]
-    """Variable name -> value; values of secrets are REDACTED."""
+    """Variable name -> value; in a stored document secrets are REDACTED."""
 
 
 class SetFlag(Closed):
