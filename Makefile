@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types test e2e sglang-cpu models knowledge clean
+.PHONY: help install demo lint types test e2e sglang-cpu models knowledge schema clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -57,6 +57,9 @@ e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 knowledge: install  ## check the cause files and write the index that classify reads
 	$(BIN)/triage causes check
 	$(BIN)/python -m triage.knowledge.index
+
+schema: install  ## write docs/schema from the models
+	$(BIN)/python tools/make_schemas.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .sglang .models .mypy_cache .ruff_cache .pytest_cache

@@ -74,7 +74,7 @@ def test_the_founding_case_keeps_nvls_and_drops_ep_and_fusion(founding: Path) ->
     found = json.loads((founding / "recommendation.json").read_text())
     kept = {c["flag"]: c["value"] for c in found["keep"]}
     assert kept == {
-        "model-path": "/models/Kimi-K2.6", "tp-size": "8", "speculative-algorithm": "DDTREE", NVLS: True,
+        "model-path": "/models/Kimi-K2.6", "tp-size": 8, "speculative-algorithm": "DDTREE", NVLS: True,
     }  # fmt: skip
     assert {c["flag"] for c in found["drop"]} == {EP, FUSION}
     assert found["simulated"] is True

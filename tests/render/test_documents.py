@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
-from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
 from triage.core.diagnosis import (
     Advice,
     Alternative,
@@ -16,7 +20,7 @@ from triage.core.diagnosis import (
     Step,
     Suspect,
 )
-from triage.render.documents import diagnosis_document
+from triage.render.documents import diagnosis_document, value_document, value_of
 
 KEYS = [
     "schema", "source", "outcome", "phase", "cause", "title", "confidence", "fingerprint", "ranks",
@@ -76,12 +80,12 @@ def test_every_value_is_plain_json() -> None:
     assert document["traceback"]["frames"] == [{"file": "a", "line": 1, "function": "f"}]
     assert document["engine"] == {"name": "sglang", "version": "0.5.23"}
     assert document["config"] == {
-        "flags": {"ep-size": "8", "lora": ["a", "b"], "x": True}, "env": {"A": "1"},
+        "flags": {"ep-size": 8, "lora": ["a", "b"], "x": True}, "env": {"A": "1"},
     }  # fmt: skip
     assert document["effective"] == {"ep-size": "8"}
-    assert document["suspects"] == [{"flag": "ep-size", "value": "8", "why": "w"}]
+    assert document["suspects"] == [{"flag": "ep-size", "value": 8, "why": "w"}]
     assert document["remedies"][0]["changes"] == [
-        {"set": "a", "value": "1"}, {"unset": "b"}, {"set_env": "C", "value": "2"},
+        {"set": "a", "value": 1}, {"unset": "b"}, {"set_env": "C", "value": "2"},
         {"unset_env": "D"},
     ]  # fmt: skip
     assert document["timeline"] == [
@@ -96,3 +100,25 @@ def test_what_is_not_known_is_null() -> None:
     document = diagnosis_document(Diagnosis(source="-", outcome="empty"))
     assert (document["cause"], document["root"], document["traceback"]) == (None, None, None)
     assert document["fingerprint"] is None
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.booleans(),
+        st.lists(st.text(), min_size=1).map(tuple),
+        st.integers().map(str),
+        st.floats().map(str),
+    )
+)
+def test_a_value_survives_json(value: Value) -> None:
+    assert value_of(json.loads(json.dumps(value_document(value)))) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("8", 8), ("0.1", 0.1), ("-1", -1), ("08", "08"), ("1e3", "1e3"), ("1_0", "1_0"), ("nan", "nan"),
+     ("inf", "inf"), (" 8", " 8"), ("9007199254740993", "9007199254740993")],
+)  # fmt: skip
+def test_only_text_that_is_written_as_a_number_becomes_one(text: str, number: object) -> None:
+    assert value_document(text) == number

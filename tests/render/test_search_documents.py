@@ -50,7 +50,7 @@ def test_a_trial_is_one_document() -> None:
         "schema": "triage.trial/1",
         "number": 2,
         "items": ["env:A", "z"],
-        "config": {"flags": {"z": ["1", "2"]}, "env": {"A": "1"}},
+        "config": {"flags": {"z": [1, 2]}, "env": {"A": "1"}},
         "why": "",
         "searching": None,
         "verdict": "SAME_FAILURE",
@@ -81,7 +81,7 @@ def test_a_recommendation_keeps_drops_and_cites() -> None:
     assert document["keep"] == [
         {
             "flag": "tp-size",
-            "value": "8",
+            "value": 8,
             "why": "part of the baseline, which started",
             "price": "",
         },
@@ -90,7 +90,7 @@ def test_a_recommendation_keeps_drops_and_cites() -> None:
     assert document["drop"] == [
         {
             "flag": "z",
-            "value": ["1", "2"],
+            "value": [1, 2],
             "why": "in the failing set {z}: boom (trial 4)",
             "price": "not known: no launch here measured what it brings",
         }
@@ -111,7 +111,7 @@ def test_a_recommendation_keeps_drops_and_cites() -> None:
     ]
     assert document["proof"] == 3
     assert document["alternatives"] == [{"items": [], "weight": 0, "trial": 1}]
-    assert document["config"] == {"flags": {"tp-size": "8"}, "env": {"A": "1"}}
+    assert document["config"] == {"flags": {"tp-size": 8}, "env": {"A": "1"}}
     assert json.loads(json.dumps(document)) == document
 
 
@@ -135,7 +135,7 @@ def test_a_confirmation_holds_both_answers() -> None:
         "confirmed": False,
         "reason": "",
         "items": ["z"],
-        "config": {"flags": {"tp-size": "8"}, "env": {}},
+        "config": {"flags": {"tp-size": 8}, "env": {}},
         "ready_s": 33.0,
         "temperature": 0,
         "exchanges": [{"prompt": "Hi", "answers": ["yo", "no"], "agree": False}],

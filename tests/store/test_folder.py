@@ -86,10 +86,11 @@ def test_secrets_never_reach_the_disk() -> None:
     session.write("runbook.md", "HF_TOKEN=hf_" + "a" * 34)
     assert "sekret123" not in (session.path / "session.json").read_text()
     session.write(
-        "c.json", {"flags": {"api-key": "hush", "tp-size": "8"}, "say": 'a "api_key=12345" b'}
+        "c.json",
+        {"flags": {"api-key": "hush", "max-total-tokens": "8"}, "say": 'a "api_key=12345" b'},
     )
     assert session.read("c.json") == {
-        "flags": {"api-key": "REDACTED", "tp-size": "8"},
+        "flags": {"api-key": "REDACTED", "max-total-tokens": "8"},
         "say": 'a "api_key=REDACTED" b',
     }
     assert "aaaa" not in (session.path / "runbook.md").read_text()

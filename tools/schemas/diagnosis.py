@@ -24,6 +24,7 @@ from schemas.parts import (
     Settings,
     UnsetEnv,
     UnsetFlag,
+    Value,
 )
 
 
@@ -87,8 +88,8 @@ class Suspect(Closed):
 
     flag: str
     """Canonical flag name without dashes."""
-    value: str | bool | None
-    """The value that it had, as text; true for a switch; null if the log does not say it."""
+    value: Value | None
+    """The value that it had; true for a switch; null if the log does not say it."""
     why: str
     """What points at it."""
 

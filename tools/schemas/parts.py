@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from triage.core.phases import PHASES
 
-Value = bool | str | list[str]
+Value = bool | int | float | str | list[int | float | str]
 Line = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[int, Field(ge=1)]

@@ -25,7 +25,7 @@ class ReplayPart(Closed):
 class Session(Document):
     """What one investigation is about: session.json."""
 
-    created: str = ""
+    created: str
     """When it was begun, ISO 8601 with offset; only of a search."""
     digest: str
     """Equal for the same problem on the same engine; empty for a single launch."""

@@ -97,7 +97,9 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         return _say(_sentence(error.format_message()), "triage --help", 2)
     except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted; nothing of the launch is left", "the same command resumes", 130)
+        return _say(
+            "interrupted; nothing of the launch is left", "type the same command again", 130
+        )
     except BrokenPipeError:
         # The reader went away (`| head`): no fault of ours, and no more to say.
         sys.stdout = None  # or Python flushes it at exit

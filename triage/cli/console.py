@@ -22,8 +22,10 @@ _STYLES = {"error": "red", "good": "green", "dim": "bright_black", "strong": Non
 
 
 def answer(text: str) -> None:
-    """Print the answer on stdout."""
-    click.echo(text)
+    """Print the answer on stdout, secrets hidden: it is pasted into reports."""
+    from triage.core.redact import redact_text
+
+    click.echo(redact_text(text))
 
 
 def talk(text: str) -> None:
@@ -41,7 +43,10 @@ def replace(text: str) -> None:
 
 def document(value: Mapping[str, Any]) -> None:
     """Print one JSON document on one line on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
+    from triage.core.redact import redact_document
+
+    value = dict(value)
+    click.echo(json.dumps(redact_document(value), ensure_ascii=False, separators=(", ", ": ")))
 
 
 def coloured(mode: str, *, stream: str = "stdout") -> bool:

@@ -29,7 +29,7 @@ _SECRETS = tuple(
 )
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
-_SECRET_NAME = re.compile(r"(?i)(^|_|-)(TOKEN|SECRET|PASSWORD|PASSWD|API[_-]?KEY|CREDENTIAL)S?$")
+_SECRET_NAME = re.compile(r"(?i)(^|_|-)(TOKEN|(SECRET|PASSWORD|PASSWD|API[_-]?KEY|CREDENTIAL)S?)$")
 
 # Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
 # `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.

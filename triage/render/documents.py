@@ -7,6 +7,9 @@ Not: printing it, or documents of a search (search_documents.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Diagnosis, Exc, Root
 
@@ -35,7 +38,14 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
         "engine": {"name": d.engine, "version": d.engine_version},
         "config": config_document(d.config),
         "effective": dict[str, Json](d.effective),
-        "suspects": [{"flag": s.flag, "value": s.value, "why": s.why} for s in d.suspects],
+        "suspects": [
+            {
+                "flag": s.flag,
+                "value": None if s.value is None else value_document(s.value),
+                "why": s.why,
+            }
+            for s in d.suspects
+        ],
         "remedies": [_remedy(advice) for advice in d.remedies],
         "timeline": [
             {"rank": s.rank, "phase": s.phase, "line": s.line, "seconds": s.seconds}
@@ -52,7 +62,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
 def config_document(config: Config) -> dict[str, Json]:
     """Flags and environment as two objects; a switch is true, a list flag a list."""
     return {
-        "flags": {flag.name: _value(flag.value) for flag in config.flags},
+        "flags": {flag.name: value_document(flag.value) for flag in config.flags},
         "env": dict[str, Json](config.env),
     }
 
@@ -61,7 +71,7 @@ def change_document(change: Change) -> dict[str, Json]:
     """One edit: `{"set": flag, "value": v}`, `{"unset": flag}`, or the same for `env`."""
     match change:
         case SetFlag(name, value):
-            return {"set": name, "value": _value(value)}
+            return {"set": name, "value": value_document(value)}
         case UnsetFlag(name):
             return {"unset": name}
         case SetEnv(name, text):
@@ -70,8 +80,53 @@ def change_document(change: Change) -> dict[str, Json]:
             return {"unset_env": name}
 
 
-def _value(value: Value) -> Json:
-    return list(value) if isinstance(value, tuple) else value
+def value_document(value: Value) -> Json:
+    """A flag's value: a switch is true, a list flag a list, and what reads as a number is one.
+
+    Only text that a number is written as becomes one (`8`, `0.1`; not `08`, `1e3`), so
+    that `value_of` gives back the same text.
+    """
+    match value:
+        case bool():
+            return value
+        case str():
+            return _number(value)
+        case parts:
+            return [_number(part) for part in parts]
+
+
+def _number(text: str) -> Json:
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if str(number) == text and abs(number) < 2**53:  # what every JSON reader keeps exact
+            return number
+    return text
+
+
+def value_of(value: object) -> Value:
+    """The flag's value that a document holds; the inverse of `value_document`.
+
+    Raises:
+        TypeError: it is none.
+    """
+    match value:
+        case bool():
+            return value
+        case str() | int() | float():
+            return str(value)
+        case list():
+            return tuple(str(part) for part in value)
+        case _:
+            raise TypeError(f"{value!r} is no value of a flag")
+
+
+def config_of(document: Mapping[str, Any]) -> Config:
+    """The config that a document holds; the inverse of `config_document`."""
+    flags = {str(name): value_of(value) for name, value in document["flags"].items()}
+    return Config.of(flags, dict(document["env"]))
 
 
 def _root(root: Root | None) -> Json:

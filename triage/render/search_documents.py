@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from triage.core.config import Config, Value
 from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet
 from triage.core.wording import ENV, WITHOUT
-
-Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+from triage.render.documents import Json, config_document, config_of, value_document
 
 
 def trial_document(entry: Entry) -> dict[str, Json]:
@@ -106,12 +104,9 @@ def confirmation_of(document: Mapping[str, Any]) -> Confirmation:
     Raises:
         KeyError, TypeError, ValueError: it is not such a document.
     """
-    flags, env = document["config"]["flags"], document["config"]["env"]
     ready_s = document["ready_s"]
     return Confirmation(
-        config=Config.of(
-            {name: tuple(v) if isinstance(v, list) else v for name, v in flags.items()}, env
-        ),
+        config=config_of(document["config"]),
         ready_s=None if ready_s is None else float(ready_s),
         exchanges=tuple(
             Exchange(prompt=e["prompt"], answers=(e["answers"][0], e["answers"][1]))
@@ -123,19 +118,6 @@ def confirmation_of(document: Mapping[str, Any]) -> Confirmation:
         reason=document["reason"],
         items=frozenset(document["items"]),
     )
-
-
-def config_document(config: Config) -> dict[str, Json]:
-    """Flags and environment as two objects; a switch is true, a list flag a list."""
-    flags: Mapping[str, Value] = config.flag_values()
-    return {
-        "flags": {name: _value(value) for name, value in flags.items()},
-        "env": dict(config.env),
-    }
-
-
-def _value(value: Value) -> Json:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _keys(keys: Iterable[str]) -> list[Json]:
@@ -150,7 +132,9 @@ def _choice(choice: Choice) -> dict[str, Json]:
         kind, name = "unset", name.removeprefix(WITHOUT)
     elif name.startswith(ENV):
         kind, name = "env", name.removeprefix(ENV)
-    return {kind: name, "value": _value(choice.value), "why": choice.why, "price": choice.price}
+    # A variable is text, whatever it looks like.
+    value: Json = str(choice.value) if kind == "env" else value_document(choice.value)
+    return {kind: name, "value": value, "why": choice.why, "price": choice.price}
 
 
 def _set(one: FailingSet) -> dict[str, Json]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from triage.command import read_argv, read_command_file
@@ -15,6 +16,7 @@ from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Capture, Hung, LaunchSpec, Patience
 from triage.errors import UsageError
 from triage.launch import free_port, launch
+from triage.render.documents import diagnosis_document
 from triage.session.logs import causes, classify, flag_table
 from triage.store import SessionFolder
 
@@ -47,10 +49,7 @@ def run_once(
 
     argv = tuple(words)
     direct, port = _named_port(words)
-    session = SessionFolder.create(
-        folder, {"name": "run", "digest": "", "engine": "sglang", "simulated": False,
-                 "replay": None, "sources": {}, "argv": list(argv)}
-    )  # fmt: skip
+    session = _session(folder, argv)
     say(f"session: {session.path}")
     with free_port() as free:
         if port == 0 and direct:
@@ -68,7 +67,40 @@ def run_once(
         capture = launch(spec, session.trial_folder(1), Live(causes()), on_event=say)
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
-    return Once(capture=capture, diagnosis=classify(capture.log, outcome=capture.outcome))
+    diagnosis = classify(capture.log, outcome=capture.outcome)
+    session.write("diagnosis.json", diagnosis_document(diagnosis))
+    return Once(capture=capture, diagnosis=diagnosis)
+
+
+def _session(folder: Path | None, argv: Sequence[str]) -> SessionFolder:
+    """A new session for one launch, or the folder of an earlier one, whose launch is replaced.
+
+    Raises:
+        UsageError: the folder holds something else.
+    """
+    if folder is not None and (folder / "session.json").exists():
+        session = SessionFolder.open(folder)
+        if session.facts.get("name") != "run":
+            raise UsageError(
+                f"{folder} holds a search, not a single launch",
+                hint=f"triage recommend {folder}",
+            )
+    else:
+        session = SessionFolder.create(
+            folder,
+            {
+                "created": datetime.now().astimezone().isoformat(timespec="seconds"),
+                "digest": "",
+                "name": "run",
+                "engine": "sglang",
+                "simulated": False,
+                "replay": None,
+                "sources": {},
+                "argv": list(argv),
+            },
+        )
+    session.lock()
+    return session
 
 
 def _named_port(words: Sequence[str]) -> tuple[bool, int]:

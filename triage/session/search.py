@@ -20,8 +20,8 @@ from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
 from triage.errors import UsageError
 from triage.recipe import Recipe, dump_recipe, load_recipe
-from triage.render.documents import diagnosis_document
-from triage.render.search_documents import config_document, recommendation_document
+from triage.render.documents import config_document, diagnosis_document
+from triage.render.search_documents import recommendation_document
 from triage.session.logs import causes, classify, flag_table
 from triage.session.trial import Setup, entry_of, launch_once, replay_setup
 from triage.store import Journal, SessionFolder, find_session

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from triage.core.config import Config
 from triage.core.redact import redact_document
 from triage.core.trials import Entry, Seen
 from triage.errors import UsageError
+from triage.render.documents import config_of
 from triage.render.search_documents import trial_document
 
 
@@ -72,7 +72,6 @@ class Journal:
 
 def entry_of(document: Mapping[str, Any]) -> Entry:
     """The entry of a journal line; the inverse of `trial_document`."""
-    config = document["config"]
     return Entry(
         number=int(document["number"]),
         items=frozenset(document["items"]),
@@ -89,13 +88,7 @@ def entry_of(document: Mapping[str, Any]) -> Entry:
         provenance=document["provenance"],
         simulated=bool(document["simulated"]),
         early=bool(document["early"]),
-        config=Config.of(
-            {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in config["flags"].items()
-            },
-            config["env"],
-        ),
+        config=config_of(document["config"]),
         effective=dict(document["effective"]),
         confounded=tuple(document["confounded"]),
         suspects=tuple(document["suspects"]),

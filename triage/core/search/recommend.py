@@ -18,7 +18,7 @@ from triage.core.search.plan import next_trials
 from triage.core.search.reduce import failing_sets
 from triage.core.search.subsets import Keys, rank, with_needs
 from triage.core.trials import Done, Entry, FailingSet, Item, Problem
-from triage.core.wording import WITHOUT, braces, listed, settings, spell
+from triage.core.wording import WITHOUT, braces, listed, settings, spell, spell_setting
 
 ALTERNATIVES = 3
 
@@ -216,11 +216,21 @@ def _value(item: Item) -> Value:
 
 
 def _headline(problem: Problem, items: Keys, proof: int, reason: str, ended: str) -> str:
-    gone = [spell(i.change) for i in problem.items if i.key not in items]
     stays = [spell(i.change) for i in problem.items if i.key in items]
     parts = [f"keep {listed(stays)}" if stays else "the baseline alone"]
-    if gone:
-        parts.append(f"drop {listed(gone)}")
+    baseline = dict(settings(problem.baseline))
+    gone: dict[str, list[str]] = {}
+    for item in problem.items:
+        left_out = item.key.removeprefix(WITHOUT)
+        if item.key in items:
+            continue
+        if left_out != item.key:
+            gone.setdefault("leave", []).append(spell_setting(left_out, baseline[left_out]))
+        elif item.key in baseline:
+            gone.setdefault("go back to", []).append(spell_setting(item.key, baseline[item.key]))
+        else:
+            gone.setdefault("drop", []).append(spell(item.change))
+    parts += [f"{verb} {listed(names)}" for verb, names in gone.items()]
     share = f"{problem.weight(items):g} of {problem.weight(problem.keys()):g} by weight"
     doubt = "" if reason in {"found", "wanted-starts"} else f" Best seen so far: {ended}"
     return f"Proposed: {'; '.join(parts)} ({share}). It started in trial {proof}.{doubt}"
