@@ -3,65 +3,99 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import threading
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import psutil
 
 
-@dataclass(frozen=True)
-class Traces:
-    """A look at the machine; `beyond` names what came since an earlier one."""
+class Descendants(threading.Thread):
+    """Notes every process that comes to stand below this one while the context lasts.
 
-    processes: frozenset[tuple[int, str]]
-    ports: frozenset[int]
-    shared_memory: frozenset[str]
+    Leaving it, `left` names what outlived the launches: descendants that still
+    run (an orphan among them was below us before it was one), ports that they
+    listen on, and shared memory that came meanwhile and that nobody uses. Other
+    programs of the machine do not count.
+    """
 
-    @classmethod
-    def now(cls) -> Traces:
-        """Processes that are alive and not our parents, ports that listen, /dev/shm."""
-        found = set()
-        for process in psutil.process_iter(["pid", "name", "status", "create_time"]):
-            info = process.info
-            if info["status"] != psutil.STATUS_ZOMBIE:
-                found.add((info["pid"], f"{info['name']} {info['create_time']}"))
-        return cls(frozenset(found), frozenset(listening()), frozenset(os.listdir("/dev/shm")))  # noqa: PTH208
+    def __init__(self) -> None:
+        super().__init__(name="descendants", daemon=True)
+        self._seen: dict[int, float] = {}
+        self._over = threading.Event()
+        self._memory = shared_memory()
 
-    def beyond(self, before: Traces) -> list[str]:
-        """What is there now, was not before, and looks like a part of a launch."""
-        return sorted(
-            [
-                f"process {pid} {name}"
-                for pid, name in self.processes - before.processes
-                if is_ours(pid)
-            ]
-            + [f"port {port}" for port in self.ports - before.ports if holder_is_ours(port)]
-            + [f"/dev/shm/{name}" for name in self.shared_memory - before.shared_memory]
-        )
+    def __enter__(self) -> Self:
+        """Start to look."""
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop to look."""
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        """The thread: look often enough that nothing is born and orphaned in between."""
+        me = psutil.Process()
+        while not self._over.wait(0.1):
+            for child in me.children(recursive=True):
+                with suppress(psutil.Error):
+                    self._seen.setdefault(child.pid, child.create_time())
+
+    @property
+    def count(self) -> int:
+        """How many different processes were seen."""
+        return len(self._seen)
+
+    def left(self) -> list[str]:
+        """What is still there, in words; empty if nothing is."""
+        running = [pid for pid, born in self._seen.items() if same_process(pid, born)]
+        ports = [
+            c.laddr.port
+            for c in psutil.net_connections("tcp")
+            if c.status == psutil.CONN_LISTEN and c.laddr and c.pid in running
+        ]
+        return [
+            *(f"process {pid}" for pid in alive(running)),
+            *(f"port {port}" for port in ports),
+            *(f"/dev/shm/{name}" for name in sorted(shared_memory() - self._memory - in_use())),
+        ]
 
 
-def is_ours(pid: int) -> bool:
-    """Whether the process belongs to a launch: an engine, the guard, or what they started."""
+def same_process(pid: int, born: float) -> bool:
+    """Whether the pid still is the process that was born then."""
     try:
-        line = " ".join(psutil.Process(pid).cmdline())
+        return abs(psutil.Process(pid).create_time() - born) < 0.05
     except psutil.Error:
         return False
-    return any(word in line for word in ("sglang", "triage", "multiprocessing"))
 
 
-def listening() -> dict[int, int | None]:
-    """Port -> the process that listens on it, as far as it may be seen."""
-    return {
-        c.laddr.port: c.pid
-        for c in psutil.net_connections("tcp")
-        if c.status == psutil.CONN_LISTEN and c.laddr
-    }
+def shared_memory() -> frozenset[str]:
+    """Names in /dev/shm."""
+    return frozenset(os.listdir("/dev/shm"))  # noqa: PTH208
 
 
-def holder_is_ours(port: int) -> bool:
-    """Whether a process of a launch listens on the port."""
-    pid = listening().get(port)
-    return pid is not None and is_ours(pid)
+def in_use() -> frozenset[str]:
+    """Names in /dev/shm that a live process maps or holds open."""
+    used = set()
+    for pid in psutil.pids():
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+                if "/dev/shm/" in line:
+                    used.add(line.rpartition("/dev/shm/")[2].split(" ")[0])
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    if str(target := descriptor.readlink()).startswith("/dev/shm/"):
+                        used.add(target.name)
+    return frozenset(used)
 
 
 def children_of(pid: int) -> list[int]:

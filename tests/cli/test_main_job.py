@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import Run, is_an_error
-from traces import alive, children_of
+from traces import Descendants, alive, children_of
 
 from triage.core.phases import order
 from triage.replay.landscape import Ending, write_landscape
@@ -342,3 +343,23 @@ def test_a_random_landscape_is_followed_by_real_launches(
             and table[k].ends != "starts"
         }
     )
+
+
+def test_the_look_for_leftovers_finds_what_is_left(tmp_path: Path) -> None:
+    """The check of the end-to-end tests can fail: a daemon and a file in shared memory."""
+    name = f"triage-test-{os.getpid()}"
+    code = (
+        "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(60)\n"
+        f"open('/dev/shm/{name}', 'w').close(); time.sleep(1)"
+    )
+    try:
+        with Descendants() as descendants:
+            subprocess.run([sys.executable, "-c", code], check=True)
+        left = descendants.left()
+        assert [what.partition(" ")[0] for what in left] == ["process", f"/dev/shm/{name}"]
+    finally:
+        Path("/dev/shm", name).unlink(missing_ok=True)
+        for what in descendants.left():
+            os.kill(int(what.removeprefix("process ")), signal.SIGKILL)
+    time.sleep(0.1)
+    assert descendants.left() == []

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from traces import Traces, alive, children_of
+from traces import Descendants, alive, children_of
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.e2e
@@ -43,9 +43,10 @@ INTERACTIONS = {
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """No process, listening port or shared-memory file of a launch outlives its test."""
-    before = Traces.now()
-    yield
-    assert Traces.now().beyond(before) == []
+    with Descendants() as descendants:
+        yield
+    assert descendants.count > 5, "the launches were seen"
+    assert descendants.left() == []
 
 
 def triage(*words: str | Path, code: int = 0) -> str:
