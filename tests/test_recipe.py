@@ -197,6 +197,16 @@ def test_a_small_recipe_has_defaults(write, tmp_path: Path) -> None:  # type: ig
             "{flag: ep, value: 4}",
             ":7: wanted[1]: ep-size is wanted twice",
         ),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{unset: tp}\n  - {flag: tp-size, value: 4}",
+            ":8: wanted[2]: tp-size 4 contradicts wanted without tp-size: both can never be had",
+        ),
+        (
+            "{flag: enable-nccl-nvls}",
+            "{flag: tp-size, value: 4}\n  - {unset: tp-size}",
+            ":8: wanted[2]: without tp-size contradicts wanted tp-size 4: both can never be had",
+        ),
         ("enable-nccl-nvls", "enable-", ":7: wanted[1]: enable- could mean --enable-"),
         (
             "{flag: enable-nccl-nvls}",

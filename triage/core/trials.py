@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from triage.core.config import Change, Config, apply
+from triage.core.config import Change, Config, UnsetEnv, UnsetFlag, apply
 
 
 class Verdict(StrEnum):
@@ -70,10 +70,33 @@ class Problem:
     def allowed(self, keys: Iterable[str]) -> bool:
         """Whether the subset meets `requires` and `not_both`."""
         chosen = set(keys)
-        present = chosen | {flag.name for flag in self.baseline.flags}
-        return all(b in present for a, b in self.requires if a in chosen) and not any(
+        return not self.unmet(chosen) and not any(
             a in chosen and b in chosen for a, b in self.not_both
         )
+
+    def unmet(self, keys: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        """The pairs of `requires` whose item is among these without what it needs.
+
+        What the baseline has is needed no more than what an item sets, unless
+        another of these items leaves it out.
+        """
+        chosen = set(keys)
+        present = {flag.name for flag in self.baseline.flags}
+        present |= {f"env:{name}" for name, _ in self.baseline.env}
+        present -= {left_out(i.change) for i in self.items if i.key in chosen}
+        present |= chosen
+        return tuple((a, b) for a, b in self.requires if a in chosen and b not in present)
+
+
+def left_out(change: Change) -> str:
+    """What the change takes away: a flag's name or `env:NAME`; "" if it sets something."""
+    match change:
+        case UnsetFlag(name):
+            return name
+        case UnsetEnv(name):
+            return f"env:{name}"
+        case _:
+            return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,9 @@ from triage.core.config import (
 from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
-from triage.core.trials import Item, Problem
+from triage.core.trials import Item, Problem, left_out
 from triage.core.units import parse_duration
-from triage.core.wording import ENV, item_key, spell
+from triage.core.wording import ENV, WITHOUT, item_key, spell
 from triage.errors import UsageError
 from triage.recipe import Confirm, Noise, Range, Recipe, Repair
 from triage.recipe.places import Where, mistake
@@ -113,8 +113,16 @@ class _Reading:
                 self._wrong(where, f"{item.key} is wanted twice")
             if apply(baseline, (item.change,)) == baseline:
                 self._wrong(where, f"{spell(item.change)}: the baseline is so already")
+            self._contradicts(item, items, where)
             items[item.key] = item
         return tuple(items.values())
+
+    def _contradicts(self, item: Item, earlier: dict[str, Item], where: Where) -> None:
+        """Refuse an item that leaves out what an earlier one sets, or the other way round."""
+        other = earlier.get(left_out(item.change) or WITHOUT + item.key)
+        if other is not None:
+            said = f"{spell(item.change)} contradicts wanted {spell(other.change)}"
+            self._wrong(where, f"{said}: both can never be had")
 
     def _item(self, part: WantedPart, where: Where) -> Item:
         change = self._change(part, where)

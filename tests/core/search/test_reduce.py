@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from triage.core.config import Config, SetFlag
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triage.core.config import Config, SetFlag, UnsetFlag
 from triage.core.search.journal import read_journal
 from triage.core.search.reduce import failing_sets, probes
 from triage.core.search.subsets import distinct, heaviest, less, with_needs
 from triage.core.trials import Entry, FailingSet, Item, Problem, Seen
-from triage.core.wording import join
+from triage.core.wording import item_key, join
 
 
 def keys(*names: str) -> frozenset[str]:
@@ -181,6 +186,74 @@ def test_needs_come_along_and_leave_together() -> None:
     assert less(problem, keys("a", "b", "c"), "a") == keys("b", "c")
     excluded = problem_of("a", "b", requires=(("a", "b"),), not_both=(("a", "b"),))
     assert with_needs(excluded, ["a"]) is None
+
+
+@st.composite
+def leaving_out(draw: st.DrawFn) -> Problem:
+    """Items that set flags, and items that leave the baseline's flags out; some need some."""
+    sets = [SetFlag(name, True) for name in "abc"[: draw(st.integers(1, 3))]]
+    drops = [UnsetFlag(name) for name in ("p", "q")[: draw(st.integers(1, 2))]]
+    items = tuple(
+        Item(key=item_key(change), change=change, weight=draw(st.integers(1, 4)))
+        for change in draw(st.permutations([*sets, *drops]))
+    )
+    keys = [item.key for item in items]
+    pair = st.tuples(st.sampled_from(keys), st.sampled_from([*keys, "p", "q"]))
+    needs = st.lists(pair.filter(lambda p: p[0] != p[1]), max_size=3).map(tuple)
+    baseline = Config.of({"p": "1", "q": "2"})
+    return Problem(name="test", baseline=baseline, items=items, requires=draw(needs))
+
+
+@settings(max_examples=200, deadline=None)
+@given(leaving_out())
+def test_what_is_needed_is_in_every_config_that_may_be_launched(problem: Problem) -> None:
+    """Against brute force: a chosen item's need is an item chosen, or a flag of the config."""
+    everything = [
+        frozenset(chosen)
+        for size in range(len(problem.items) + 1)
+        for chosen in combinations(sorted(problem.keys()), size)
+    ]
+    allowed = {
+        chosen
+        for chosen in everything
+        if all(
+            b in chosen or problem.config(chosen).get(b) is not None
+            for a, b in problem.requires
+            if a in chosen
+        )
+    }
+    assert {chosen for chosen in everything if problem.allowed(chosen)} == allowed
+    assert {chosen for chosen in everything if distinct(problem).allowed(chosen)} == allowed
+    most = max(problem.weight(chosen) for chosen in allowed)
+    best = heaviest(problem)
+    assert best in allowed
+    assert problem.weight(best) == most
+    for item in (one.key for one in problem.items):
+        alone = with_needs(problem, [item])
+        above = [chosen for chosen in allowed if item in chosen]
+        assert (alone is None) == (not above)
+        assert alone is None or (alone in allowed and all(alone <= one for one in above))
+    for chosen in allowed:
+        for item in chosen:
+            left = less(problem, chosen, item)
+            below = [one for one in allowed if one <= chosen - {item}]
+            assert left in below
+            assert all(one <= left for one in below)
+
+
+def test_a_flag_that_is_left_out_meets_no_need() -> None:
+    problem = Problem(
+        name="test",
+        baseline=Config.of({"tp-size": "8"}),
+        items=(
+            Item(key="ep-size", change=SetFlag("ep-size", "8"), weight=2),
+            Item(key="without:tp-size", change=UnsetFlag("tp-size"), weight=1),
+        ),
+        requires=(("ep-size", "tp-size"),),
+    )
+    assert problem.allowed(keys("ep-size"))
+    assert not problem.allowed(keys("ep-size", "without:tp-size"))
+    assert heaviest(problem) == keys("ep-size")
 
 
 def test_items_that_change_nothing_or_repeat_another_drop_out() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from triage.core.config import Change, apply
-from triage.core.trials import Problem
+from triage.core.trials import Problem, left_out
+from triage.core.wording import item_key
 
 Keys = frozenset[str]
 
@@ -26,12 +27,13 @@ def distinct(problem: Problem) -> Problem:
         if apply(problem.baseline, (item.change,)) != problem.baseline:
             taken.setdefault(item.change, item.key)
     kept = set(taken.values())
-    gone = problem.keys() - kept
+    # What the baseline has stays needed by its own name: an item may leave it out.
+    same = {item.key: taken.get(item.change, item_key(item.change)) for item in problem.items}
+    absent = {i.key for i in problem.items if left_out(i.change) and i.change not in taken}
     return replace(
         problem,
         items=tuple(item for item in problem.items if item.key in kept),
-        # What an idle item is needed for is met already: the config has its effect.
-        requires=tuple((a, b) for a, b in problem.requires if b not in gone),
+        requires=tuple((a, same.get(b, b)) for a, b in problem.requires if b not in absent),
     )
 
 
@@ -39,10 +41,7 @@ def with_needs(problem: Problem, keys: Iterable[str]) -> Keys | None:
     """The smallest allowed subset that holds `keys`, or None if there is none."""
     chosen = set(keys)
     wanted = problem.keys()
-    while True:
-        needed = {b for a, b in problem.requires if a in chosen and b in wanted} - chosen
-        if not needed:
-            break
+    while needed := {b for _, b in problem.unmet(chosen) if b in wanted}:
         chosen |= needed
     return frozenset(chosen) if problem.allowed(chosen) else None
 
@@ -50,12 +49,9 @@ def with_needs(problem: Problem, keys: Iterable[str]) -> Keys | None:
 def less(problem: Problem, keys: Collection[str], item: str) -> Keys:
     """The largest allowed part of an allowed subset without `item` and what needs it."""
     chosen = frozenset(keys) - {item}
-    while True:
-        present = chosen | {flag.name for flag in problem.baseline.flags}
-        rest = chosen - {a for a, b in problem.requires if b not in present}
-        if rest == chosen:
-            return chosen
-        chosen = rest
+    while unmet := problem.unmet(chosen):
+        chosen -= {a for a, _ in unmet}
+    return chosen
 
 
 def one_smaller(problem: Problem, keys: Keys) -> tuple[tuple[str, Keys], ...]:
@@ -108,8 +104,6 @@ def _fault(
     for a, b in problem.not_both:
         if a in kept and b in kept:
             return (a, b)
-    present = kept | {flag.name for flag in problem.baseline.flags}
-    for a, b in problem.requires:
-        if a in kept and b not in present:
-            return (a,)
+    for a, b in problem.unmet(kept):
+        return (a, *(i.key for i in problem.items if i.key in kept and left_out(i.change) == b))
     return kept if kept in passed else None
