@@ -22,7 +22,7 @@ SPEED = "200"  # 165 s of weight loading become less than one
 def main() -> int:
     """Bisect, recommend, confirm and write the runbook; the exit code of the first that fails."""
     stamp = datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    session = Path(".triage") / f"demo-{stamp}"
+    session = Path(".triage") / f"{stamp}-demo"
     triage = str(Path(sys.executable).with_name("triage"))
     started = time.monotonic()
     for words in (

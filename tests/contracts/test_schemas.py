@@ -244,7 +244,7 @@ def test_the_search_shows_every_sort_of_choice(documents: dict[str, Any]) -> Non
 def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refused(
     documents: dict[str, Any],
 ) -> None:
-    optional = {("session", "argv")}
+    optional = {("session", "argv"), ("session", "origin"), ("session", "ended")}
     names = {document["schema"]: document for document in documents.values()}
     assert len(names) == 10
     for full, document in names.items():
@@ -255,7 +255,7 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
             part = at(broken, path)
             part["foreign-key"] = "text"
             if check.is_valid(broken):  # a map whose keys are the user's
-                assert path[-1] in {"flags", "env", "effective", "sources"}, (name, path)
+                assert path[-1] in {"flags", "env", "effective", "sources", "origin"}, (name, path)
                 continue
             del part["foreign-key"]
             for key, value in list(part.items()):
@@ -325,6 +325,7 @@ def test_a_landscape_entry_without_its_exception_is_refused() -> None:
         Ready(answer="Paris"),
         Crashed(exit_code=-9),
         Crashed(exit_code=None, fatal_line=7),
+        Crashed(exit_code=None, reason="it answers no generation: HTTP 500: no"),
         Hung(silent_s=600.0, limit="graph-capture"),
         Interrupted(by="SIGTERM from outside"),
         None,

@@ -12,7 +12,9 @@ import pytest
 from triage.errors import HostError, NothingError, UsageError
 from triage.store import SessionFolder, find_session, newest_session
 
-FACTS = {"digest": "d1", "name": "n"}
+FACTS = {
+    "digest": "d1", "name": "n", "engine": "sglang", "simulated": False, "replay": None, "sources": {},
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +38,42 @@ def test_only_an_unfinished_session_of_the_same_problem_is_resumed() -> None:
     session = SessionFolder.create(None, FACTS)
     assert find_session("d1") == session.path
     assert find_session("d2") is None
-    session.write("recommendation.json", {"reason": "found"})
+    session.write("recommendation.json", {"reason": "unfinished"})
+    assert find_session("d1") == session.path, "a document does not end a search"
+    session.note(ended="budget")
+    assert find_session("d1") == session.path, "a larger budget goes on"
+    session.note(ended="found")
     assert find_session("d1") is None
+
+
+def test_a_single_launch_is_no_session_of_a_search() -> None:
+    search = SessionFolder.create(None, FACTS)
+    SessionFolder.create(None, {**FACTS, "digest": "", "name": "run"})
+    assert newest_session() == search.path
+
+
+def test_the_newest_is_told_by_its_date_and_not_by_its_name() -> None:
+    SessionFolder.create(Path(".triage/zzz-demo"), FACTS)
+    newest = SessionFolder.create(Path(".triage/aaa"), FACTS)
+    assert newest_session() == newest.path
+
+
+def test_what_a_killed_creation_left_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "s" / "trials").mkdir(parents=True)
+    (tmp_path / "s" / "recipe.yaml").write_text("half")
+    (tmp_path / "s" / ".session.json.new").write_text("{")
+    session = SessionFolder.create(tmp_path / "s", FACTS, beside={"recipe.yaml": "whole"})
+    assert (session.path / "recipe.yaml").read_text() == "whole"
+
+
+def test_a_damaged_session_or_document_is_passed_over_or_named() -> None:
+    (Path(".triage") / "bad").mkdir(parents=True)
+    (Path(".triage") / "bad" / "session.json").write_text("{")
+    session = SessionFolder.create(None, FACTS)
+    assert newest_session() == session.path
+    (session.path / "confirmation.json").write_text("{")
+    with pytest.raises(UsageError, match=r"confirmation\.json is damaged"):
+        session.read("confirmation.json")
 
 
 def test_no_session_says_how_to_get_one() -> None:
@@ -77,7 +113,7 @@ def test_a_path_that_cannot_be_written_is_the_hosts_fault() -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"schema": "triage.session/99"}'])
 def test_a_damaged_session_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "session.json").write_text(content)
-    with pytest.raises(UsageError, match="is not a session of this version"):
+    with pytest.raises(UsageError, match=r"is not a session of this version|is damaged"):
         SessionFolder.open(tmp_path)
 
 

@@ -26,7 +26,7 @@ class Session(Document):
     """What one investigation is about: session.json."""
 
     created: str
-    """When it was begun, ISO 8601 with offset; only of a search."""
+    """When it was begun, ISO 8601 with offset."""
     digest: str
     """Equal for the same problem on the same engine; empty for a single launch."""
     name: str
@@ -39,6 +39,10 @@ class Session(Document):
     """What the replay engine plays; null for a real engine."""
     sources: dict[str, str]
     """Role (good, bad) -> the command as the user gave it, secrets redacted."""
+    origin: dict[str, str] = {}  # noqa: RUF012  pydantic copies it
+    """Role (recipe, good, bad) -> absolute path of the file it was made of; only of a search."""
+    ended: str | None = None
+    """Why the search ended, as in `reason` of the recommendation; absent while it goes on."""
     argv: tuple[str, ...] = ()
     """The command as it was typed; only of a single launch."""
 
@@ -51,12 +55,14 @@ class ReadyEnd(Closed):
 
 
 class CrashedEnd(Closed):
-    """It ended, or printed a line after which it cannot start."""
+    """It ended, printed a line after which it cannot start, or does not do its work."""
 
     exit_code: int | None
-    """As it ended by itself; negative: the signal; null: stopped at the fatal line."""
+    """As it ended by itself; negative: the signal; null: triage stopped it."""
     fatal_line: Line | None
     """Number of the line that made triage stop it, from 1."""
+    reason: str
+    """Else why triage stopped it, such as an answer of HTTP 500; or empty."""
 
 
 class HungEnd(Closed):

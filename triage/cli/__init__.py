@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from triage.cli import console
 from triage.errors import HostError, TriageError
 
 # Command -> its module and the line in `triage --help`. The module is imported
@@ -90,7 +91,8 @@ def run(arguments: list[str]) -> int:
         code = group.main(arguments, prog_name="triage", standalone_mode=False)
         sys.stdout.flush()
     except TriageError as error:
-        return _say(error.message, error.hint, error.exit_code)
+        code = _say(error.message, error.hint, error.exit_code)
+        return console.code(code, exit_zero="--exit-zero" in _before_dashes(arguments))
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "triage"
         return _say(_sentence(error.format_message()), f"{path} --help", 2)
@@ -111,13 +113,18 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _before_dashes(arguments: list[str]) -> list[str]:
+    """The words that are ours: a server command after `--` has options of its own."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
 def _sentence(text: str) -> str:
     text = text.strip().rstrip(".")
     return text[:1].lower() + text[1:] if text[:2] != text[:2].upper() else text
 
 
 def _say(message: str, hint: str, code: int) -> int:
-    print(f"error: {message}", file=sys.stderr)  # noqa: T201  the error boundary
+    console.talk(f"error: {message}")
     if hint:
-        print(f"  try: {hint}", file=sys.stderr)  # noqa: T201
+        console.talk(f"  try: {hint}")
     return code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from triage.cli import console
+from triage.errors import Inconclusive, UsageError
 
 if TYPE_CHECKING:
     from triage.core.search.recommend import Recommendation
@@ -61,25 +62,32 @@ def command(
     command that works and one that does not, each as a script, a one-line
     command, a docker run line, a systemd unit or an SGLang --config YAML.
 
-    The same command goes on with a session that was interrupted.
+    The same command goes on with a session that was interrupted, and so does
+    triage bisect --session FOLDER.
     """
     from triage.session.prepare import prepare
+    from triage.session.stored import reopen, reveal
 
+    stored = None
+    if recipe_file is None and good is None and bad is None and folder is not None:
+        session, _, hidden = reopen(folder)
+        stored = reveal(session, hidden)
     search = prepare(
-        recipe_file, good=good, bad=bad, trials=trials, hours=hours,
+        recipe_file, stored=stored, good=good, bad=bad, trials=trials, hours=hours,
         engine=engine, landscape=landscape, speed=speed,
     )  # fmt: skip
-    for note in search.recipe.notes:
+    for note in dict.fromkeys(search.recipe.notes):
         console.talk(f"note: {note}")
     if save is not None:
         return _save(search.recipe, save)
     if dry_run:
+        if as_json:
+            raise UsageError("a dry run is shown as text only", hint="triage bisect --dry-run ...")
         return _dry_run(search)
     return _bisect(search, folder, fresh=fresh, as_json=as_json, color=color, exit_zero=exit_zero)
 
 
 def _save(recipe: Recipe, target: Path) -> int:
-    from triage.errors import UsageError
     from triage.recipe import dump_recipe
 
     if target.exists():
@@ -111,7 +119,8 @@ def _bisect(
 ) -> int:
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
-    from triage.session.search import bisect, open_session
+    from triage.session.search import bisect
+    from triage.session.stored import open_session
 
     session, journal = open_session(search, folder, fresh=fresh)
     _announce(search, session, journal)
@@ -158,7 +167,7 @@ def _talk(search: Search, color: str) -> Talk:
     def finished(entry: Entry) -> None:
         if live:
             console.replace("")
-        console.talk(console.paint(trial_line(entry), styles[entry.seen], on=on))
+        console.talk(trial_line(entry), styles[entry.seen], on=on)
 
     def event(text: str) -> None:
         if live:
@@ -169,7 +178,7 @@ def _talk(search: Search, color: str) -> Talk:
 
 def _ended(done: Done, found: Recommendation, session: SessionFolder, journal: Journal) -> int:
     """Say what comes next, and give the exit code of how the search ended."""
-    from triage.errors import Inconclusive
+    from triage.core.trials import Seen
 
     path = session.path
     match done.reason:
@@ -190,8 +199,11 @@ def _ended(done: Done, found: Recommendation, session: SessionFolder, journal: J
             )
             return 10 if last.cause else 11
         case "budget":
-            console.talk(f"{done.say}\n  try: triage bisect --session {path} --trials N RECIPE")
+            more = 2 * len(journal.entries)
+            console.talk(f"{done.say}\n  try: triage bisect --session {path} --trials {more}")
             return 12
         case _:
-            console.talk(f"{done.say}\n  try: ls {path}/trials")
+            lost = [e for e in journal.entries if e.seen is Seen.UNRESOLVED]
+            log = f"{path}/trials/{lost[-1].number:03d}/server.log" if lost else f"{path}/trials"
+            console.talk(f"{done.say}\n  try: triage classify {log}")
             return 13 if found.config is None else 12

@@ -28,16 +28,24 @@ def answer(text: str) -> None:
     click.echo(redact_text(text))
 
 
-def talk(text: str) -> None:
-    """Print a line of talk on stderr, at once."""
-    click.echo(text, err=True)
+def talk(text: str, style: str = "", *, on: bool = False) -> None:
+    """Print lines of talk on stderr, at once; what a server said in them is made harmless."""
+    click.echo(paint(_harmless(text), style, on=on) if style else _harmless(text), err=True)
     sys.stderr.flush()
+
+
+def _harmless(text: str) -> str:
+    """The text without secrets, and without characters that a terminal would obey."""
+    from triage.core.redact import redact_text
+    from triage.render.markdown import visible
+
+    return "\n".join(visible(line) for line in redact_text(text).split("\n"))
 
 
 def replace(text: str) -> None:
     """Write over the current line of the terminal on stderr; nothing scrolls."""
     width = max(shutil.get_terminal_size().columns - 1, 1)
-    sys.stderr.write(f"\r\x1b[2K{text[:width]}")
+    sys.stderr.write(f"\r\x1b[2K{_harmless(text)[:width]}")
     sys.stderr.flush()
 
 
@@ -46,7 +54,7 @@ def document(value: Mapping[str, Any]) -> None:
     from triage.core.redact import redact_document
 
     value = dict(value)
-    click.echo(json.dumps(redact_document(value), ensure_ascii=False, separators=(", ", ": ")))
+    click.echo(json.dumps(redact_document(value), separators=(", ", ": ")))
 
 
 def coloured(mode: str, *, stream: str = "stdout") -> bool:

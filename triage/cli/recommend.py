@@ -20,7 +20,7 @@ def command(session: Path | None, *, as_json: bool, color: str, exit_zero: bool)
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
     from triage.session.handover import recommendation
-    from triage.session.search import reopen
+    from triage.session.stored import reopen
     from triage.store import newest_session
 
     folder, found = recommendation(session or newest_session())

@@ -1,7 +1,7 @@
-"""Take out of a log what must not leave the machine, and nothing that explains a failure.
+"""Take out what must not leave the machine, and nothing that explains a failure.
 
-In:  raw bytes; which paths and names of this machine to replace, and by what.
-Out: the same bytes with secrets, addresses, paths and names replaced; as many lines as before.
+In:  a log's bytes, with this machine's paths and names; or a text, a config, a JSON value.
+Out: the same with secrets replaced, of a log also addresses, paths and names; as many lines.
 Not: finding out what this machine is called (the caller knows its paths and names).
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+
+from triage.core.config import Change, Config, SetEnv, SetFlag, Value
 
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
 #   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
@@ -25,11 +27,19 @@ _SECRETS = tuple(
         rb"(?i:--[a-z-]*api-key[ =]|\bapi_?key['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b)"
         rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]{4,})",
         rb"\b[a-z][a-z0-9+.-]*://[^\s:/@]+:([^\s:/@]+)(?=@)",
+        # Variables as shells, units and containers set them; capitals only, for
+        # `eos_token=2` is an engine's own word.
+        rb"(?<![A-Za-z0-9_-])[A-Z][A-Z0-9_]*"
+        rb"(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)=['\"]?(?!\$)"
+        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\"]+)",
     )
 )
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
-_SECRET_NAME = re.compile(r"(?i)(^|_|-)(TOKEN|(SECRET|PASSWORD|PASSWD|API[_-]?KEY|CREDENTIAL)S?)$")
+_SECRET_NAME = re.compile(
+    r"(?i)(^|_|-)(TOKEN|PASS|SECRET([_-]\w+)*"
+    r"|(SECRET|PASSWORD|PASSWD|(API|ACCESS|PRIVATE)[_-]?KEY|CREDENTIAL)S?)$"
+)
 
 # Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
 # `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.
@@ -104,9 +114,52 @@ def redact_document(value: object) -> object:
                 for name, inner in value.items()
             }
         case list() | tuple():
-            return [redact_document(inner) for inner in value]
+            return [
+                MARKER if _is_secret_flag(before) else redact_document(inner)
+                for before, inner in zip((None, *value), value, strict=False)
+            ]
         case _:
             return value
+
+
+def _is_secret_flag(word: object) -> bool:
+    """Whether the word is an option whose value, the next word, is secret."""
+    return isinstance(word, str) and word.startswith("--") and bool(_SECRET_NAME.search(word))
+
+
+def hide_config(config: Config) -> Config:
+    """The config with every secret value hidden: by its name, or by its shape."""
+    return Config.of(
+        {flag.name: _hide_value(flag.name, flag.value) for flag in config.flags},
+        redact_env(config.env_values()),
+    )
+
+
+def hide_change(change: Change) -> Change:
+    """The change with its value hidden if it is secret."""
+    match change:
+        case SetFlag(name, value):
+            return SetFlag(name, _hide_value(name, value))
+        case SetEnv(name, text):
+            return SetEnv(name, redact_env({name: text})[name])
+        case _:
+            return change
+
+
+def is_hidden(value: Value) -> bool:
+    """Whether something of this value was hidden when it was stored."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(part, str) and MARKER in part for part in parts)
+
+
+def _hide_value(name: str, value: Value) -> Value:
+    match value:
+        case bool():
+            return value
+        case str():
+            return MARKER if _SECRET_NAME.search(name) else redact_text(value)
+        case parts:
+            return tuple(redact_text(part) for part in parts)
 
 
 def _hide_last_group(match: re.Match[bytes]) -> bytes:

@@ -16,11 +16,14 @@ from pathlib import Path
 from types import FrameType
 
 from triage.core.launch import Capture, Crashed, Hung, Interrupted, LaunchSpec, Outcome, Ready
+from triage.core.redact import redact_text
+from triage.core.printable import visible
+from triage.core.redact import MARKER, redact_text
 from triage.core.watch import Watcher
 from triage.errors import HostError
 from triage.launch import stacks, tree
 from triage.launch.capture import Record, cannot_write
-from triage.launch.ready import Prover
+from triage.launch.ready import Prover, api_key
 from triage.launch.server import Server
 from triage.launch.sockets import holder, listeners
 from triage.launch.target import Ended, Remains, Target
@@ -214,14 +217,21 @@ class _Watch:
         if not isinstance(error, OSError):
             raise error or AssertionError("the prover gave up unasked")
         if prover.answer is None:
-            self.say(f"it answers no generation: {error}")
-            return Crashed(exit_code=None)
+            reason = f"it answers no generation: {self._harmless(str(error))}"
+            self.say(reason)
+            return Crashed(exit_code=None, reason=reason)
         if isinstance(error, TimeoutError):
             return Hung(silent_s=now - self.last_byte, limit="answer")
         self.broken_at = self.broken_at or now
         if now - self.broken_at > self.graces.broken_s:
             raise error
         return None
+
+    def _harmless(self, answer: str) -> str:
+        """What a server answered, on one line, without secrets and characters that act."""
+        if key := api_key(self.prover.spec.argv):
+            answer = answer.replace(key, MARKER)
+        return " ".join(visible(redact_text(answer)).split())
 
     def _judge_patience(self, now: float) -> Outcome | None:
         """Silence and total time; neither counts once the server is ready."""
@@ -240,7 +250,7 @@ class _Watch:
         self.say("patience is over; reading the stacks of its processes")
         path = self.record.folder / _STACKS
         try:
-            path.write_text(stacks.dump(self.target.pids()), encoding="utf-8")
+            path.write_text(redact_text(stacks.dump(self.target.pids())), encoding="utf-8")
         except OSError as error:
             raise cannot_write(self.record.folder, error) from error
         self.stacks = str(path)

@@ -18,19 +18,20 @@ from triage.core.handover.investigation import Investigation
 from triage.core.handover.runbook import build_runbook
 from triage.core.launch import Crashed, Hung, Interrupted, Ready
 from triage.core.search.recommend import Recommendation, recommend
-from triage.errors import NotFoundWorking, NothingError
-from triage.launch import Refused, Server
+from triage.errors import NotFoundWorking, NothingError, UsageError
+from triage.launch import Server
 from triage.render.markdown import markdown
 from triage.render.search_documents import (
     confirmation_document,
     confirmation_of,
-    recommendation_document,
 )
-from triage.session.logs import causes, classify, flag_table
-from triage.session.search import Search, reopen, wanted_entry
-from triage.session.trial import TrialResult, launch_once
+from triage.session.logs import causes, flag_table
+from triage.session.search import Search, diagnosis_of, searched_entry
+from triage.session.stored import reopen, reveal
+from triage.session.trial import TrialResult, launch_once, provenance_of
 from triage.store import Journal, SessionFolder
 
+CONFIRMATION = "confirmation.json"
 # Short prompts of different kinds; a server that answers only its warm-up prompt fails one.
 PROMPTS = ("The capital city of France is", "1, 2, 3, 4,")
 TOKENS = 16
@@ -50,7 +51,7 @@ def _proposal(session: SessionFolder, journal: Journal, search: Search) -> Recom
     if not journal.entries:
         raise NothingError(
             f"{session.path} holds no finished trial",
-            hint=f"triage bisect --session {session.path} {session.path / 'recipe.yaml'}",
+            hint=f"triage bisect --session {session.path}",
         )
     return recommend(search.recipe.problem, journal.entries, causes())
 
@@ -58,20 +59,24 @@ def _proposal(session: SessionFolder, journal: Journal, search: Search) -> Recom
 def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Confirmation]:
     """Launch the proposal and ask it twice for each prompt at temperature 0.
 
-    The confirmation is stored in the session whether it succeeds or not.
+    The confirmation is stored whether it succeeds or not; an interrupted one
+    leaves none, not even an earlier one: what it proved was another launch.
 
     Raises:
         NotFoundWorking: there is no proposal to confirm.
         HostError: the launch could not be made on this machine.
     """
-    session, journal, search = reopen(path)
+    session, _, _ = reopen(path)
     session.lock()
+    session, journal, stored = reopen(path)
+    search = reveal(session, stored)
     proposal = _proposal(session, journal, search)
     if proposal.config is None:
         raise NotFoundWorking(
             f"there is nothing to confirm: {proposal.say}",
             hint=f"triage recommend {session.path}",
         )
+    session.forget(CONFIRMATION)
     exchanges: list[Exchange] = []
     ready: list[float] = []
     started = time.monotonic()
@@ -83,24 +88,23 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
             exchanges.append(Exchange(prompt=prompt, answers=(first, second)))
 
     folder = session.trial_folder(1, name="confirmation")
-    reason = ""
     result: TrialResult | None = None
     try:
         result = launch_once(search.setup, proposal.config, folder, while_ready=ask, say=say)
         reason = _why_not(result)
-    except Refused as error:
-        reason = f"the server refused a generation: {error}"
+    except OSError as error:  # of a request: the launch itself raises errors of ours
+        reason = f"the server did not answer a request: {error}"
     shown = Confirmation(
         config=proposal.config,
         ready_s=round(ready[0], 2) if ready else None,
         exchanges=tuple(exchanges),
         folder=str(folder.relative_to(session.path)),
         simulated=session.facts["simulated"],
-        provenance=(result.diagnosis.provenance if result else "") or "launched",
+        provenance=provenance_of(result.diagnosis) if result else "launched",
         reason=reason,
         items=proposal.items,
     )
-    session.write("confirmation.json", confirmation_document(shown))
+    session.write(CONFIRMATION, confirmation_document(shown))
     return session, shown
 
 
@@ -129,21 +133,19 @@ def _why_not(result: TrialResult) -> str:
 
 def write_runbook(path: Path, target: Path | None = None) -> Path:
     """Write runbook.md from everything that the session holds; returns where it lies."""
+    session, _, _ = reopen(path)
+    session.lock()
     session, journal, search = reopen(path)
     proposal = _proposal(session, journal, search)
     base, old, new, language = _commands(search, proposal)
-    wanted = wanted_entry(journal.entries)
-    log = session.path / "trials" / f"{wanted.number:03d}" / "server.log" if wanted else None
-    stored = session.read("confirmation.json")
-    confirmation = confirmation_of(stored) if stored is not None else None
-    if confirmation is not None and confirmation.config != proposal.config:
-        confirmation = None  # it proved another proposal, before the search went on
+    searched = searched_entry(journal.entries)
     found = Investigation(
         problem=search.recipe.problem,
         journal=tuple(journal.entries),
         recommendation=proposal,
-        diagnosis=classify(str(log)) if log is not None and log.exists() else None,
-        confirmation=confirmation,
+        diagnosis=diagnosis_of(session, searched) if searched else None,
+        diagnosed=searched.items if searched else None,
+        confirmation=_confirmation(session, proposal),
         causes=causes(),
         base_command=base,
         old_command=old,
@@ -154,11 +156,28 @@ def write_runbook(path: Path, target: Path | None = None) -> Path:
     )
     text = markdown(build_runbook(found))
     written = session.write("runbook.md", text)
-    session.write("recommendation.json", recommendation_document(proposal))
     if target is not None:
         target.write_text(written.read_text(encoding="utf-8"), encoding="utf-8")
         return target
     return written
+
+
+def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:
+    """The stored confirmation, if it is one of this proposal.
+
+    Raises:
+        UsageError: the file is damaged.
+    """
+    stored = session.read(CONFIRMATION)
+    if stored is None:
+        return None
+    try:
+        shown = confirmation_of(stored)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{session.path / CONFIRMATION} is damaged", hint=f"triage confirm {session.path}"
+        ) from error
+    return shown if shown.items == proposal.items else None
 
 
 def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str, str]:

@@ -51,7 +51,9 @@ def log_sources(named: Sequence[str]) -> tuple[str, ...]:
             found.append(word)
         elif path.is_dir():
             inside = sorted(
-                str(p) for p in path.rglob("*") if p.suffix in _LOG_SUFFIXES and p.is_file()
+                str(p)
+                for p in path.rglob("*")
+                if p.suffix in _LOG_SUFFIXES and p.is_file() and not _is_ours(p)
             )
             if not inside:
                 raise NothingError(f"{word} holds no log", hint=f"ls -R {word} | head")
@@ -63,6 +65,18 @@ def log_sources(named: Sequence[str]) -> tuple[str, ...]:
         else:
             raise UsageError(f"{word} does not exist", hint=f"ls {path.parent}")
     return tuple(dict.fromkeys(found))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the file is a document that triage wrote; it quotes logs and is none."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(64)
+    except OSError:
+        return False  # reading it as a log will say why it cannot be read
+    return start.startswith(
+        (b'{"schema": "triage.', b'{\n "schema": "triage.', b'{"schema":"triage.')
+    )
 
 
 def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from triage.command import read_argv, read_command_file
@@ -89,7 +88,6 @@ def _session(folder: Path | None, argv: Sequence[str]) -> SessionFolder:
         session = SessionFolder.create(
             folder,
             {
-                "created": datetime.now().astimezone().isoformat(timespec="seconds"),
                 "digest": "",
                 "name": "run",
                 "engine": "sglang",

@@ -19,6 +19,7 @@ from triage.session.search import Replay, Search
 def prepare(
     recipe_file: Path | None,
     *,
+    stored: Search | None = None,
     good: Path | None = None,
     bad: Path | None = None,
     trials: int | None = None,
@@ -29,11 +30,20 @@ def prepare(
 ) -> Search:
     """The search that these options ask for; what the options leave out the recipe says.
 
+    `stored` is the search of a session that is gone on with, in place of a recipe.
+
     Raises:
         UsageError: they contradict each other, or a file is wrong.
         HostError: this version cannot launch what they ask for.
     """
-    recipe, sources = _recipe(recipe_file, good, bad)
+    if stored is not None:
+        recipe, sources = stored.recipe, dict(stored.sources)
+    else:
+        recipe, sources = _recipe(recipe_file, good, bad)
+    given = {"recipe": recipe_file, "good": good, "bad": bad}
+    origin = {role: path for role, path in given.items() if path is not None}
+    if stored is not None:
+        origin = dict(stored.origin)
     problem = recipe.problem
     if trials is not None:
         problem = replace(problem, budget_trials=trials)
@@ -45,8 +55,8 @@ def prepare(
             f"this version launches processes only, and the recipe asks for {recipe.target}",
             hint=f"edit launch.target in {recipe_file}: process",
         )
-    replay = None
-    if recipe.engine == "replay":
+    replay = stored.replay if stored else None
+    if replay is None and recipe.engine == "replay":
         played = landscape or recipe.landscape
         if played is None:
             raise UsageError(
@@ -61,7 +71,7 @@ def prepare(
             "--landscape and --speed are for the simulated engine",
             hint="triage bisect RECIPE --engine replay --landscape FILE",
         )
-    return Search(recipe=_with_limits(recipe), replay=replay, sources=sources)
+    return Search(recipe=_with_limits(recipe), replay=replay, sources=sources, origin=origin)
 
 
 def _recipe(

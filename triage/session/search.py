@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from triage.core.redact import redact_document, redact_env, redact_text
+from triage.core.diagnosis import Diagnosis
+from triage.core.redact import redact_document
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
-from triage.errors import UsageError
-from triage.recipe import Recipe, dump_recipe, load_recipe
+from triage.recipe import Recipe
 from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
-from triage.session.logs import causes, classify, flag_table
-from triage.session.trial import Setup, entry_of, launch_once, replay_setup
-from triage.store import Journal, SessionFolder, find_session
+from triage.session.logs import causes, classify
+from triage.session.trial import Setup, entry_of, launch_once, replay_setup, stored_outcome
+from triage.store import Journal, SessionFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +39,14 @@ class Search:
     """A recipe made ready to launch.
 
     `sources` keeps the commands that the user gave, by role (`good`, `bad`), so
-    that the runbook can answer in the same form.
+    that the runbook can answer in the same form; `origin` their files, by role
+    (`recipe`, `good`, `bad`), where a stored session finds its secrets again.
     """
 
     recipe: Recipe
     replay: Replay | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def setup(self) -> Setup:
@@ -71,7 +72,7 @@ class Search:
             [[i.key, repr(i.change)] for i in problem.items],
             [problem.requires, problem.not_both],
             [self.recipe.engine, self.recipe.engine_version, list(self.recipe.command)],
-            sorted(self.recipe.env),
+            [sorted(self.recipe.env), str(self.recipe.cwd.absolute()), repr(self.recipe.patience)],
             hashlib.sha256(landscape).hexdigest() if self.replay else "",
         ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
@@ -84,74 +85,6 @@ class Talk:
     starting: Callable[[int, Trial], None]
     finished: Callable[[Entry], None]
     event: Callable[[str], None]
-
-
-def open_session(
-    search: Search, folder: Path | None, *, fresh: bool
-) -> tuple[SessionFolder, Journal]:
-    """The session of this problem: the unfinished one if there is one, else a new one.
-
-    Raises:
-        UsageError: `folder` holds another search.
-    """
-    digest = search.digest()
-    found = folder if folder and (folder / "session.json").exists() else None
-    if found is None and folder is None and not fresh:
-        found = find_session(digest)
-    if found is not None:
-        session = SessionFolder.open(found)
-        if session.facts["digest"] != digest:
-            raise UsageError(
-                f"{found} investigates another problem ({session.facts['name']})",
-                hint="triage bisect --session ANOTHER_FOLDER RECIPE",
-            )
-    else:
-        session = _create(search, folder, digest)
-    session.lock()
-    return session, Journal(session.path / "journal.jsonl")
-
-
-def _create(search: Search, folder: Path | None, digest: str) -> SessionFolder:
-    recipe, replay = search.recipe, search.replay
-    session = SessionFolder.create(
-        folder,
-        {
-            "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-            "digest": digest,
-            "name": recipe.name,
-            "engine": "replay" if replay else recipe.engine,
-            "simulated": replay is not None,
-            "replay": {"landscape": str(replay.landscape.absolute()), "speed": replay.speed}
-            if replay
-            else None,
-            "sources": {role: redact_text(text) for role, text in search.sources.items()},
-        },
-    )
-    problem = replace(
-        recipe.problem,
-        baseline=replace(
-            recipe.problem.baseline,
-            env=tuple(redact_env(recipe.problem.baseline.env_values()).items()),
-        ),
-    )
-    stored = replace(
-        recipe,
-        problem=problem,
-        env=tuple(redact_env(dict(recipe.env)).items()),
-        cwd=recipe.cwd.absolute(),
-    )
-    session.write("recipe.yaml", dump_recipe(stored))
-    return session
-
-
-def reopen(path: Path) -> tuple[SessionFolder, Journal, Search]:
-    """A stored session with everything that its later steps need."""
-    session = SessionFolder.open(path)
-    recipe = load_recipe(path / "recipe.yaml", flag_table())
-    facts = session.facts["replay"]
-    replay = Replay(landscape=Path(facts["landscape"]), speed=facts["speed"]) if facts else None
-    search = Search(recipe=recipe, replay=replay, sources=session.facts["sources"])
-    return session, Journal(path / "journal.jsonl"), search
 
 
 def bisect(
@@ -175,16 +108,22 @@ def bisect(
         journal.append(entry)
         talk.finished(entry)
     found = recommend(problem, journal.entries, causes())
-    if (wanted := wanted_entry(journal.entries)) is not None:
-        log = session.path / "trials" / f"{wanted.number:03d}" / "server.log"
-        session.write("diagnosis.json", diagnosis_document(classify(str(log))))
+    if (searched := searched_entry(journal.entries)) is not None:
+        session.write("diagnosis.json", diagnosis_document(diagnosis_of(session, searched)))
     session.write("recommendation.json", recommendation_document(found))
+    session.note(ended=step.reason)
     return step, found
 
 
-def wanted_entry(journal: list[Entry]) -> Entry | None:
+def searched_entry(journal: Sequence[Entry]) -> Entry | None:
     """The trial whose failure is the one under search: the first that failed with items on top."""
     return next((e for e in journal if e.items and e.seen is Seen.FAILS), None)
+
+
+def diagnosis_of(session: SessionFolder, entry: Entry) -> Diagnosis:
+    """The diagnosis of a finished trial, from its raw log and how the launch ended."""
+    folder = session.path / "trials" / f"{entry.number:03d}"
+    return classify(str(folder / "server.log"), outcome=stored_outcome(folder))
 
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:

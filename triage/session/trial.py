@@ -7,7 +7,7 @@ Not: choosing what to launch (triage.core.search.plan) or keeping it (triage.sto
 from __future__ import annotations
 
 import hashlib
-import os
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,10 +15,17 @@ from pathlib import Path
 
 from triage.core.config import Config, SetEnv, SetFlag, apply, argv
 from triage.core.diagnosis import Diagnosis
-from triage.core.launch import Capture, Crashed, Hung, Interrupted, LaunchSpec, Patience, Ready
-from triage.core.redact import MARKER
+from triage.core.launch import (
+    Capture,
+    Crashed,
+    Hung,
+    Interrupted,
+    LaunchSpec,
+    Outcome,
+    Patience,
+    Ready,
+)
 from triage.core.trials import Entry, Problem, Seen, Trial
-from triage.errors import HostError
 from triage.launch import Server, free_port, launch
 from triage.session.logs import causes, classify
 
@@ -115,18 +122,8 @@ def launch_once(
 
 
 def _environment(setup: Setup, config: Config) -> tuple[tuple[str, str], ...]:
-    """Variables of the setup and the config; a redacted secret comes from our own environment."""
-    merged = apply(Config.of({}, dict(setup.env)), (SetEnv(n, v) for n, v in config.env))
-    values = merged.env_values()
-    for name, value in values.items():
-        if MARKER in value:
-            if name not in os.environ:
-                raise HostError(
-                    f"the value of {name} was redacted when the session was stored",
-                    hint=f"export {name}=... and type the same command again",
-                )
-            values[name] = os.environ[name]
-    return tuple(values.items())
+    """Variables of the setup, and those of the config on top."""
+    return apply(Config.of({}, dict(setup.env)), (SetEnv(n, v) for n, v in config.env)).env
 
 
 def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
@@ -146,6 +143,21 @@ def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
             if any(cause.id == diagnosis.cause and cause.transient for cause in causes()):
                 return Seen.UNRESOLVED, f"{diagnosis.cause} says nothing about the flags"
             return Seen.FAILS, ""
+
+
+def stored_outcome(folder: Path) -> Outcome | None:
+    """How a launch of an earlier run ended, from what it left in its folder; None if unknown."""
+    kinds: dict[str, type[Ready | Crashed | Hung | Interrupted]] = {
+        "ready": Ready,
+        "crashed": Crashed,
+        "hung": Hung,
+        "interrupted": Interrupted,
+    }
+    try:
+        stored = json.loads((folder / "exit.json").read_bytes())
+        return kinds[stored["how"]](**stored["outcome"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def entry_of(
@@ -168,7 +180,7 @@ def entry_of(
         ranks=diagnosis.ranks if failed else (),
         seconds=round(result.capture.seconds, 2),
         reason=result.reason,
-        provenance=diagnosis.provenance or "launched",
+        provenance=provenance_of(diagnosis),
         simulated=diagnosis.simulated,
         early=failed and not any(step.phase == "weight-load" for step in diagnosis.timeline),
         config=problem.config(trial.items),
@@ -177,6 +189,11 @@ def entry_of(
         suspects=tuple(suspect.flag for suspect in diagnosis.suspects),
         log_digest=hashlib.sha256(Path(result.capture.log).read_bytes()).hexdigest(),
     )
+
+
+def provenance_of(diagnosis: Diagnosis) -> str:
+    """What an answer rests on: a real launch, or what the simulated engine says of its own."""
+    return diagnosis.provenance or ("assumed" if diagnosis.simulated else "launched")
 
 
 def _moved_besides(

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from triage.errors import HostError, NothingError, UsageError
 
 ROOT = ".triage"
 _SCHEMA = "triage.session/1"
+_FACTS = frozenset({"created", "digest", "name", "engine", "simulated", "replay", "sources"})
 
 
 def sessions_root() -> Path:
@@ -38,23 +40,33 @@ class SessionFolder:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, path: Path | None, facts: Mapping[str, Any]) -> SessionFolder:
+    def create(
+        cls, path: Path | None, facts: Mapping[str, Any], *, beside: Mapping[str, str] | None = None
+    ) -> SessionFolder:
         """A new session with these facts; without a path, one named by date and time.
+
+        Args:
+            path: The folder, made if absent; what a killed creation left in it is replaced.
+            facts: What session.json holds beside its schema and when it was created.
+            beside: File name -> text; written before session.json makes it a session.
 
         Raises:
             UsageError: the folder holds something else already.
             HostError: it cannot be written.
         """
+        created = datetime.now().astimezone().isoformat(timespec="microseconds")
         try:
             folder = path if path is not None else _fresh_name(sessions_root())
             folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
+            foreign = {p.name for p in folder.iterdir()} - {"trials", "recipe.yaml", "lock"}
+            if any(not name.endswith(".new") for name in foreign):
                 raise UsageError(
-                    f"{folder} is not empty and holds no session",
-                    hint=f"ls -la {folder}",
+                    f"{folder} is not empty and holds no session", hint=f"ls -la {folder}"
                 )
-            (folder / "trials").mkdir()
-            session = cls(folder, {"schema": _SCHEMA, **facts})
+            (folder / "trials").mkdir(exist_ok=True)
+            session = cls(folder, {"schema": _SCHEMA, "created": created, **facts})
+            for name, text in (beside or {}).items():
+                session.write(name, text)
             session.write("session.json", session.facts)
         except OSError as error:
             raise unwritable(path or sessions_root(), error) from error
@@ -70,18 +82,24 @@ class SessionFolder:
         """
         file = path / "session.json"
         if not file.exists():
-            raise NothingError(
-                f"{path} holds no session", hint="triage bisect recipes/kimi-k2.6-b300.yaml"
-            )
-        try:
-            facts = json.loads(file.read_bytes())
-        except ValueError:
-            facts = None
-        if not isinstance(facts, dict) or facts.get("schema") != _SCHEMA:
+            raise NothingError(f"{path} holds no session", hint="triage bisect --help")
+        facts = _parsed(file)
+        known = isinstance(facts, dict) and facts.get("schema") == _SCHEMA
+        if not known or not facts.keys() >= _FACTS:
             raise UsageError(
                 f"{file} is not a session of this version of triage", hint=f"head -c 300 {file}"
             )
         return cls(path, facts)
+
+    @property
+    def single(self) -> bool:
+        """Whether it holds one launch of `triage run` and no search."""
+        return bool(self.facts["digest"] == "")
+
+    def note(self, **facts: object) -> None:
+        """Add to what session.json holds."""
+        self.facts.update(facts)
+        self.write("session.json", self.facts)
 
     def lock(self) -> None:
         """Claim the session for this process until it ends, however it ends.
@@ -123,43 +141,57 @@ class SessionFolder:
         new.replace(target)
         return target
 
+    def forget(self, name: str) -> None:
+        """Remove a document that is no longer true."""
+        (self.path / name).unlink(missing_ok=True)
+
     def read(self, name: str) -> Any:
-        """A document of the session, or None if it was not written yet."""
+        """A document of the session, or None if it was not written yet.
+
+        Raises:
+            UsageError: it is no JSON.
+        """
         file = self.path / name
-        return json.loads(file.read_bytes()) if file.exists() else None
+        return _parsed(file) if file.exists() else None
 
 
 def newest_session() -> Path:
-    """The newest session of the current directory.
+    """The newest search among the sessions of the current directory.
 
     Raises:
         NothingError: there is none.
     """
-    found = _sessions(sessions_root())
+    found = [session for session in _sessions(sessions_root()) if not session.single]
     if not found:
         raise NothingError(
-            f"there is no session under {sessions_root()}/",
-            hint="triage bisect recipes/kimi-k2.6-b300.yaml",
+            f"there is no session under {sessions_root()}/", hint="triage bisect --help"
         )
-    return found[-1]
+    return found[-1].path
 
 
 def find_session(digest: str) -> Path | None:
-    """The newest unfinished session that investigates the same problem, if there is one."""
-    for path in reversed(_sessions(sessions_root())):
-        try:
-            session = SessionFolder.open(path)
-        except (UsageError, NothingError):
-            continue
-        if session.facts.get("digest") == digest and session.read("recommendation.json") is None:
-            return path
+    """The newest session of the same problem that was interrupted or ran out of budget."""
+    for session in reversed(_sessions(sessions_root())):
+        if session.facts["digest"] == digest and session.facts.get("ended") in (None, "budget"):
+            return session.path
     return None
 
 
-def _sessions(root: Path) -> list[Path]:
-    if not root.is_dir():
-        return []
-    return sorted(path for path in root.iterdir() if (path / "session.json").exists())
+def _sessions(root: Path) -> list[SessionFolder]:
+    """The sessions below a folder, oldest first; damaged ones are passed over."""
+    found = []
+    for path in root.iterdir() if root.is_dir() else ():
+        with suppress(UsageError, NothingError, OSError):
+            found.append(SessionFolder.open(path))
+    return sorted(found, key=lambda session: (str(session.facts["created"]), str(session.path)))
+
+
+def _parsed(file: Path) -> Any:
+    """The JSON of a file; raises UsageError naming it."""
+    try:
+        return json.loads(file.read_bytes())
+    except ValueError as error:
+        raise UsageError(f"{file} is damaged: it is no JSON", hint=f"head -c 300 {file}") from error
 
 
 def _fresh_name(root: Path) -> Path:

@@ -28,13 +28,16 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._mend()
         self.entries: list[Entry] = self._read()
 
     def append(self, entry: Entry) -> None:
-        """Put the entry on disk, then into memory: what was not stored never happened."""
+        """Put the entry on disk, then into memory: what was not stored never happened.
+
+        The caller holds the session's lock; only then is the file touched.
+        """
         line = json.dumps(redact_document(trial_document(entry)), separators=(",", ":")) + "\n"
         created = not self.path.exists()
+        self._mend()
         with self.path.open("ab") as file:
             file.write(line.encode())
             file.flush()
@@ -45,9 +48,7 @@ class Journal:
 
     def _mend(self) -> None:
         """Cut off a last line that a kill left unfinished; it is kept beside the journal."""
-        if not self.path.exists():
-            return
-        raw = self.path.read_bytes()
+        raw = self._bytes()
         whole = raw.rfind(b"\n") + 1
         if whole != len(raw):
             self.path.with_suffix(".torn").write_bytes(raw[whole:])
@@ -55,11 +56,13 @@ class Journal:
                 file.truncate(whole)
                 os.fsync(file.fileno())
 
+    def _bytes(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
     def _read(self) -> list[Entry]:
-        if not self.path.exists():
-            return []
+        """The finished lines; an unfinished last one may be in the writing, or torn."""
         entries = []
-        for number, line in enumerate(self.path.read_bytes().splitlines(), 1):
+        for number, line in enumerate(self._bytes().split(b"\n")[:-1], 1):
             try:
                 entries.append(entry_of(json.loads(line)))
             except (ValueError, KeyError, TypeError, AttributeError) as error:

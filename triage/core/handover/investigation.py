@@ -29,7 +29,8 @@ class Investigation:
     problem: Problem
     journal: tuple[Entry, ...]
     recommendation: Recommendation
-    diagnosis: Diagnosis | None = None  # of the launch of what was wanted
+    diagnosis: Diagnosis | None = None  # of the launch that showed the failure under search
+    diagnosed: frozenset[str] | None = None  # the items of that launch; None: all that was wanted
     confirmation: Confirmation | None = None
     causes: tuple[Cause, ...] = ()
     base_command: str = ""

@@ -78,8 +78,14 @@ def _happened(found: Investigation) -> Iterable[Block]:
         at = f" in phase {told.phase}" if told.phase != "unknown" else ""
         ranks = f", on {_ranks(told)}" if told.ranks else ""
         what = told.title or (f"unknown failure {told.fingerprint}" if told.fingerprint else "")
+        whole = found.diagnosed is None or found.diagnosed == found.problem.keys()
+        whose = (
+            "Its launch"
+            if whole
+            else f"The launch of {braces(found.diagnosed or (), found.problem)}"
+        )
         yield Paragraph(
-            f"Wanted on top of the baseline: {wanted}. Its launch "
+            f"Wanted on top of the baseline: {wanted}. {whose} "
             f"{ENDED.get(told.outcome, told.outcome)}{at}{ranks}"
             f"{': ' + what.rstrip('.') if what else ''}."
         )

@@ -1,0 +1,144 @@
+"""Sessions between two commands: made, found again, and read back with their secrets.
+
+In:  a Search, or the folder of one. Out: a SessionFolder, its Journal, its Search.
+Not: launching (search.py) or the files' form (triage.store).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from triage.core.redact import hide_change, hide_config, is_hidden, redact_env, redact_text
+from triage.errors import HostError, UsageError
+from triage.recipe import Recipe, dump_recipe, load_recipe
+from triage.session.logs import flag_table
+from triage.session.prepare import prepare
+from triage.session.search import Replay, Search
+from triage.store import Journal, SessionFolder, find_session
+
+JOURNAL, RECIPE = "journal.jsonl", "recipe.yaml"
+
+
+def open_session(
+    search: Search, folder: Path | None, *, fresh: bool
+) -> tuple[SessionFolder, Journal]:
+    """The session of this problem: the unfinished one if there is one, else a new one.
+
+    Raises:
+        UsageError: `folder` holds another search.
+        HostError: it cannot be written, or another triage works in it.
+    """
+    digest = search.digest()
+    found = folder if folder and (folder / "session.json").exists() else None
+    if found is None and folder is None and not fresh:
+        found = find_session(digest)
+    if found is not None:
+        session = SessionFolder.open(found)
+        if session.facts["digest"] != digest:
+            raise UsageError(
+                f"{found} investigates another problem ({session.facts['name']})",
+                hint="triage bisect --help  # --session ANOTHER_FOLDER",
+            )
+    else:
+        session = _create(search, folder, digest)
+    session.lock()
+    return session, Journal(session.path / JOURNAL)
+
+
+def _create(search: Search, folder: Path | None, digest: str) -> SessionFolder:
+    """A new session; its recipe is there before session.json makes it one."""
+    replay = search.replay
+    facts = {
+        "digest": digest,
+        "name": search.recipe.name,
+        "engine": "replay" if replay else search.recipe.engine,
+        "simulated": replay is not None,
+        "replay": {"landscape": str(replay.landscape.absolute()), "speed": replay.speed}
+        if replay
+        else None,
+        "sources": {role: redact_text(text) for role, text in search.sources.items()},
+        "origin": {role: str(path.absolute()) for role, path in search.origin.items()},
+    }
+    return SessionFolder.create(folder, facts, beside={RECIPE: dump_recipe(_hidden(search.recipe))})
+
+
+def _hidden(recipe: Recipe) -> Recipe:
+    """The recipe as it may be stored: every secret value hidden, wherever it stands."""
+    problem = replace(
+        recipe.problem,
+        baseline=hide_config(recipe.problem.baseline),
+        items=tuple(replace(i, change=hide_change(i.change)) for i in recipe.problem.items),
+    )
+    return replace(
+        recipe,
+        problem=problem,
+        env=tuple(redact_env(dict(recipe.env)).items()),
+        cwd=recipe.cwd.absolute(),
+    )
+
+
+def reopen(path: Path) -> tuple[SessionFolder, Journal, Search]:
+    """A stored session, its journal and its search, secrets hidden.
+
+    Raises:
+        UsageError: it holds a single launch, or a damaged file.
+        NothingError: there is no session.
+    """
+    session = SessionFolder.open(path)
+    if session.single:
+        raise UsageError(
+            f"{path} holds a single launch and no search",
+            hint=f"triage classify {path / 'trials/001/server.log'}",
+        )
+    recipe = load_recipe(path / RECIPE, flag_table())
+    facts = session.facts["replay"]
+    replay = Replay(landscape=Path(facts["landscape"]), speed=facts["speed"]) if facts else None
+    origin = {role: Path(file) for role, file in session.facts.get("origin", {}).items()}
+    search = Search(recipe=recipe, replay=replay, sources=session.facts["sources"], origin=origin)
+    return session, Journal(path / JOURNAL), search
+
+
+def reveal(session: SessionFolder, search: Search) -> Search:
+    """The search with its secrets, read again from the files that it was made of.
+
+    A configuration with a hidden value is never launched: it would be another one.
+
+    Raises:
+        HostError: those files are gone, or say something else by now.
+    """
+    hidden = _hidden_names(search.recipe)
+    if not hidden:
+        return search
+    origin = search.origin
+    try:
+        again = prepare(
+            origin.get("recipe"),
+            good=origin.get("good"),
+            bad=origin.get("bad"),
+            engine="replay" if search.replay else None,
+            landscape=search.replay.landscape if search.replay else None,
+            speed=search.replay.speed if search.replay else None,
+        )
+    except UsageError:
+        again = None
+    if again is None or again.digest() != session.facts["digest"]:
+        files = " and ".join(str(path) for path in origin.values())
+        raise HostError(
+            f"{', '.join(hidden)} was hidden when the session was stored, and {files} no longer "
+            "says the same",
+            hint=f"ls -l {files}",
+        )
+    return replace(search, recipe=again.recipe)
+
+
+def _hidden_names(recipe: Recipe) -> list[str]:
+    """The flags and variables of a stored recipe whose value was hidden."""
+    problem = recipe.problem
+    config = problem.config(problem.keys())
+    both = {**problem.baseline.flag_values(), **config.flag_values()}
+    env = {**dict(recipe.env), **problem.baseline.env_values(), **config.env_values()}
+    return [
+        *(f"--{name}" for name, value in both.items() if is_hidden(value)),
+        *(name for name, value in env.items() if is_hidden(value)),
+    ]
