@@ -27,12 +27,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     health = 200
     generate = 200
     only_openai = False
+    body = ""  # answered as it is, if there is one
 
     def log_message(self, *_: object) -> None:
         pass
 
     def reply(self, status: int, answer: object) -> None:
-        body = json.dumps(answer).encode()
+        body = self.body.encode() or json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -68,6 +69,12 @@ def serve(what: str = "") -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def answer(what: str) -> None:
+    """Serve, and answer every generation with this status and body."""
+    status, _, Handler.body = what.partition(",")
+    serve(f"generate={status}")
 
 
 def hang(_: str = "") -> None:
@@ -157,6 +164,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda number: os.kill(os.getpid(), int(number)),
     "serve": serve,
+    "answer": answer,
     "hang": hang,
     "spin": spin_in_a_loop,
     "chatter": chatter,

@@ -82,8 +82,19 @@ def test_an_unhealthy_server_without_a_ready_line_is_not_asked_to_generate(bench
 
 def test_a_server_that_answers_only_errors_has_failed(bench: Bench) -> None:
     capture = bench.launch("serve:generate=500", "say:READY", "hang")
-    assert capture.outcome == Crashed(exit_code=None)
-    assert any("HTTP 500" in event for event in bench.events)
+    reason = "it answers no generation: HTTP 500: {'text': 'The capital of France is / 8'}"
+    assert capture.outcome == Crashed(exit_code=None, reason=reason)
+    assert reason in bench.events
+
+
+def test_what_a_failing_server_answers_cannot_act_and_holds_no_secret(bench: Bench) -> None:
+    capture = bench.launch(
+        "answer:500,no \x1b[2J\nhf_abcdefghijklmnopqrstuv or my-own-key", "say:READY", "hang",
+        "--api-key", "my-own-key",
+    )  # fmt: skip
+    reason = "it answers no generation: HTTP 500: no \ufffd[2J hf_REDACTED or REDACTED"
+    assert capture.outcome == Crashed(exit_code=None, reason=reason)
+    assert reason in bench.events
 
 
 def test_a_foreign_listener_that_says_yes_to_everything_is_not_our_server(bench: Bench) -> None:

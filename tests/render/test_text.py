@@ -93,6 +93,29 @@ def test_other_outcomes_have_their_own_first_line() -> None:
     assert first("failed") == "failed in weight-load: no line says why"
 
 
+def test_a_failure_named_by_its_end_says_how_it_ended() -> None:
+    end = Diagnosis(
+        source="-", outcome="failed", phase="serving", fingerprint="v1:0",
+        title="the server came up, but it answers no generation: HTTP 500: \x1b[2J" + 30 * " why",
+    )  # fmt: skip
+    lines = diagnosis_text(end).split("\n")
+    assert lines[0].startswith(
+        "failed in serving: the server came up, but it answers no generation"
+    )
+    assert lines[-1].endswith("why  (v1:0)")
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in "".join(lines)
+
+
+def test_a_title_begins_with_a_capital_unless_its_first_word_is_spelled_with_others() -> None:
+    def second(title: str) -> str:
+        return diagnosis_text(replace(NAMED, title=title)).split("\n")[1]
+
+    assert second("the pool is empty") == "  The pool is empty."
+    assert second("cuBLAS fails") == "  cuBLAS fails."
+    assert second("NCCL fails") == "  NCCL fails."
+
+
 def test_a_simulated_log_says_so() -> None:
     text = diagnosis_text(replace(NAMED, simulated=True))
     assert "  This log is simulated; nothing of it ran on a GPU.\n" in text

@@ -31,12 +31,14 @@ class Patience:
 class LaunchSpec:
     """The complete request for one launch.
 
-    `argv` is the whole command; `env` is added to the inherited environment.
-    `port` is where the server will listen; the launcher has put it into `argv`.
+    `argv` is the whole command. The server inherits our environment without the
+    variables that `unset_env` names and with those of `env` on top. `port` is where
+    the server will listen; the launcher has put it into `argv`.
     """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...] = ()
+    unset_env: tuple[str, ...] = ()
     cwd: str = "."
     port: int = 0
     engine: str = "sglang"
@@ -52,10 +54,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crashed:
-    """The server ended, or printed a line after which it cannot start."""
+    """The server ended, printed a line after which it cannot start, or does not do its work."""
 
-    exit_code: int | None  # negative: the signal; None: stopped at the fatal line before it ended
+    exit_code: int | None  # negative: the signal; None: we stopped it
     fatal_line: int | None = None  # number of the line that made us stop, from 1
+    reason: str = ""  # else why we stopped it: "it answers no generation: HTTP 500: ..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class Prover(threading.Thread):
         self.error: BaseException | None = None
         self.over = threading.Event()
         self._given_up = threading.Event()
-        self._spec, self._watcher, self._pids = spec, watcher, pids
+        self.spec, self._watcher, self._pids = spec, watcher, pids
         self._while_ready = while_ready
 
     def give_up(self, wait_s: float) -> None:
@@ -121,21 +121,21 @@ class Prover(threading.Thread):
 
     def _own_server(self) -> Server | None:
         """Our listener on the port; the same object as long as it is the same address."""
-        listener = own_listener(self._spec.port, self._pids())
+        listener = own_listener(self.spec.port, self._pids())
         if listener is None:
             return None
         if self.server is None or self.server.host != listener.reach:
             self.server = Server(
                 listener.reach,
-                self._spec.port,
+                self.spec.port,
                 pids=self._pids,
-                api_key=_api_key(self._spec.argv),
-                timeout_s=self._spec.patience.silent_s,
+                api_key=api_key(self.spec.argv),
+                timeout_s=self.spec.patience.silent_s,
             )
         return self.server
 
 
-def _api_key(argv: tuple[str, ...]) -> str:
+def api_key(argv: tuple[str, ...]) -> str:
     """The key that the server was told to ask for, or ""."""
     for word, following in zip(argv, (*argv[1:], ""), strict=True):
         if word == "--api-key":

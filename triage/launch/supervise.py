@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FrameType
 
 from triage.core.launch import Capture, Crashed, Hung, Interrupted, LaunchSpec, Outcome, Ready
-from triage.core.redact import redact_text
 from triage.core.printable import visible
 from triage.core.redact import MARKER, redact_text
 from triage.core.watch import Watcher

@@ -11,14 +11,15 @@ import re
 from typing import assert_never
 
 from triage.core.handover.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
+from triage.core.printable import visible
+
+__all__ = ["inline", "markdown", "visible"]
 
 # Characters that may open markup anywhere in a line. An underscore inside a word
 # does not, and names are full of them.
 _MARKUP = re.compile(r"([\\`*\[\]<>|~&$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # What opens a block at the start of a line: heading, list, rule, setext underline, quote, number.
 _LINE_START = re.compile(r"^([#+=-]|\d+(?=[.)](?:\s|$)))")
-# A terminal would obey these, and a reader cannot see them; tab and newline stay.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 FENCE = 3  # backticks that a code block begins with, at least
 
 
@@ -51,11 +52,6 @@ def inline(text: str) -> str:
     """Text on one line that Markdown shows as it is: every mark escaped, controls made visible."""
     line = " ".join(visible(text).split())
     return _LINE_START.sub(_escape_start, _MARKUP.sub(r"\\\1", line))
-
-
-def visible(text: str) -> str:
-    """The text with control and direction characters replaced by the replacement character."""
-    return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _escape_start(match: re.Match[str]) -> str:

@@ -30,9 +30,11 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
         explain: Add how far each rank came, and what the fingerprint was made of.
     """
     d = diagnosis
-    lines = [_headline(d)]
+    lines = wrap(
+        _headline(d), WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
     if d.cause and d.title:
-        lines += _wrapped(d.title[:1].upper() + d.title[1:] + _stop(d.title), "  ")
+        lines += _wrapped(_sentence(d.title), "  ")
     if d.simulated:
         lines += _wrapped("This log is simulated; nothing of it ran on a GPU.", "  ")
     if d.refused:
@@ -72,7 +74,8 @@ def _headline(d: Diagnosis) -> str:
     if d.outcome == "hung":
         return f"{d.title or 'hung'}{where}  ({d.confidence} confidence)"
     if d.root is None:
-        return f"failed{where}: {d.title or 'no line says why'}"
+        mark = f"  ({d.fingerprint})" if d.fingerprint else ""
+        return f"failed{where}: {_shown(d.title, 480) or 'no line says why'}{mark}"
     return f"unknown failure{where}  ({d.fingerprint or 'no fingerprint'})"
 
 
@@ -177,6 +180,13 @@ def _numbers(lines: Sequence[int]) -> str:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def _sentence(text: str) -> str:
+    """The text as a sentence; a first word that is spelled with capitals (cuBLAS) stays."""
+    word = text.split(" ", 1)[0]
+    first = text[:1] if word != word.lower() else text[:1].upper()
+    return first + text[1:] + _stop(text)
 
 
 def _stop(text: str) -> str:

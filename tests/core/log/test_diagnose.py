@@ -96,6 +96,94 @@ def test_a_launchers_word_outranks_the_log(known: Outcome, outcome: str, confide
     assert (d.outcome, d.confidence) == (outcome, confidence)
 
 
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [
+        (3, "ended with exit code 3"),
+        (0, "ended with exit code 0"),
+        (-11, "ended by SIGSEGV"),
+        (-6, "ended by SIGABRT"),
+        (139, "ended by SIGSEGV"),  # as a shell or a container's runtime tells it
+    ],
+)
+def test_a_silent_end_that_the_server_makes_itself_has_a_name(code: int, end: str) -> None:
+    d = found(BEGIN, outcome=Crashed(exit_code=code))
+    assert d.title == f"the server {end} and no line says why"
+    assert (d.root, d.cause, d.phase) == (None, None, "dist-init")
+    assert d.fingerprint_of == f"{end} in dist-init | "
+    assert d.signature == d.fingerprint
+    assert d.signature != found(ARGS, outcome=Crashed(exit_code=code)).signature
+
+
+def test_other_silent_ends_have_other_names() -> None:
+    codes = (0, 1, 3, -11, -6, -7)
+    names = {found(BEGIN, outcome=Crashed(exit_code=code)).signature for code in codes}
+    assert len(names - {"none"}) == len(codes)
+
+
+@pytest.mark.parametrize("code", [-9, -15, -2, -1, -3, 137, 143, -10])
+def test_a_signal_that_others_send_gives_no_name(code: int) -> None:
+    d = found(BEGIN, outcome=Crashed(exit_code=code))
+    assert (d.outcome, d.signature) == ("failed", "none")
+    assert "and no line says why" in d.title
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        BEGIN + STOP,
+        BEGIN + DIED,
+        BEGIN + T.format(7) + "Received sigquit from a child process. It usually means the child\n",
+        BEGIN + "RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).\n",
+        BEGIN + "[E] gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.1]:4\n",
+        "simulated | triage.replay: refused: no entry for ep-size, x\n",
+    ],
+    ids=["stop", "child-15", "child", "child-9", "peer", "refused"],
+)
+def test_an_exit_code_that_follows_from_something_else_gives_no_name(log: str) -> None:
+    assert found(log, outcome=Crashed(exit_code=1)).signature == "none"
+
+
+def test_a_line_that_says_why_outranks_the_exit_code() -> None:
+    assert found(BEGIN + FATAL, outcome=Crashed(exit_code=-11)).root is not None
+
+
+@pytest.mark.parametrize("outcome", [None, Crashed(exit_code=-9), Crashed(exit_code=1)])
+def test_a_childs_end_that_the_log_tells_has_a_name(outcome: Outcome | None) -> None:
+    died = "Subprocess scheduler_0 (pid=7) crashed with exit code {}. Triggering SIGQUIT\n"
+    segv, abort = (found(BEGIN + died.format(n), outcome=outcome) for n in (-11, -6))
+    assert segv.title == "a process of the server ended by SIGSEGV and no line says why"
+    assert segv.fingerprint_of == "ended by SIGSEGV in dist-init | "
+    assert abort.fingerprint_of == "ended by SIGABRT in dist-init | "
+    assert segv.root is None
+
+
+def test_a_server_that_refuses_generations_has_a_failure_with_a_name() -> None:
+    def refused(answer: str, log: str = BEGIN + READY) -> Diagnosis:
+        reason = f"it answers no generation: {answer}"
+        return found(log, outcome=Crashed(exit_code=None, reason=reason))
+
+    d = refused("HTTP 500: worker 7 is out of luck")
+    assert d.title == (
+        "the server came up, but it answers no generation: HTTP 500: worker 7 is out of luck"
+    )
+    assert (d.outcome, d.phase, d.root) == ("failed", "serving", None)
+    assert d.fingerprint_of == (
+        "it answers no generation: HTTP 500 in serving | worker <number> is out of luck"
+    )
+    assert d.signature == refused("HTTP 500: worker 8 is out of luck").signature
+    assert d.signature != refused("HTTP 400: worker 7 is out of luck").signature
+    request = (
+        T.format(6) + "ERROR:    Exception in ASGI application\n"
+        "Traceback (most recent call last):\n"
+        '  File "/x/site-packages/sglang/srt/entrypoints/http_server.py", line 7, in generate\n'
+        "    f()\nKeyError: 'meta'\n"
+    )
+    told = refused("HTTP 500: Internal Server Error", BEGIN + READY + request)
+    assert told.root is not None
+    assert told.root.text == "KeyError: 'meta'"
+
+
 def test_a_failure_gives_every_part_of_the_answer() -> None:
     d = found(BEGIN + FATAL)
     assert d.root is not None

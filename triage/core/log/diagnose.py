@@ -17,7 +17,7 @@ from triage.core.flags import FlagTable
 from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find, with_ranks_resolved
-from triage.core.log.endings import Ending, from_outside
+from triage.core.log.endings import Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
 from triage.core.log.fingerprint import fingerprint
@@ -25,6 +25,7 @@ from triage.core.log.gather import Gatherer, read
 from triage.core.log.hang import hung_at, no_progress
 from triage.core.log.signatures import Matcher
 from triage.core.log.suspects import advice, suspects, suspects_without_config
+from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
 from triage.core.server_args import ServerArgsDump, find_dump
 
@@ -69,7 +70,7 @@ def diagnose(
     if seen == "hung" and finding.root is None:
         return _hung(replace(diagnosis, outcome=seen), generation, hang, known=outcome is not None)
     if seen == "failed" or finding.root is not None:
-        return _failed(diagnosis, generation, finding, table)
+        return _failed(diagnosis, generation, finding, table, outcome)
     phase = "serving" if ready else generation.timeline.furthest()
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
 
@@ -162,7 +163,11 @@ def _facts(
 
 
 def _failed(
-    diagnosis: Diagnosis, generation: Generation, finding: Finding, table: FlagTable | None
+    diagnosis: Diagnosis,
+    generation: Generation,
+    finding: Finding,
+    table: FlagTable | None,
+    known: Outcome | None,
 ) -> Diagnosis:
     root = finding.root
     common = replace(
@@ -172,19 +177,7 @@ def _failed(
         decoys=tuple(Decoy(line=line, why=why) for line, why in finding.decoys),
     )
     if root is None:
-        deaths = [line for line, _ in generation.of(Ending.DEATH)]
-        told = [line.text for line in deaths if "exit code" in line.text]
-        mark, text = "", ""
-        if told and not from_outside(told[0]):
-            mark, text = fingerprint("", told[0])
-        return replace(
-            common,
-            title="a process ended without saying why" if deaths else "",
-            phase=generation.timeline.furthest(),
-            fingerprint=mark or None,
-            fingerprint_of=text,
-            ranks=ranks_of([line.rank for line in deaths], generation, diagnosis.ranks_total),
-        )
+        return _unexplained(common, generation, known)
     mark, text = root.fingerprint()
     cause, message = root.cause, _message(root)
     return replace(
@@ -206,6 +199,39 @@ def _failed(
             Alternative(cause=c.cause.id, confidence="low") for c in finding.others if c.cause
         )[:8],
     )
+
+
+def _unexplained(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> Diagnosis:
+    """A failure of which no line says why: it is named after its end, if the server made that."""
+    deaths = [line for line, _ in generation.of(Ending.DEATH)]
+    phase = generation.timeline.furthest()
+    end = _end(diagnosis, generation, known)
+    mark, text = fingerprint(f"{end.how} in {phase}", end.message) if end.how else ("", "")
+    return replace(
+        diagnosis,
+        title=end.title,
+        phase=phase,
+        fingerprint=mark or None,
+        fingerprint_of=text,
+        ranks=ranks_of([line.rank for line in deaths], generation, diagnosis.ranks_total),
+    )
+
+
+def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> End:
+    """How the launch ended: a child's death comes before the main process's, which follows it."""
+    if isinstance(known, Crashed) and known.reason:
+        return refusal(known.reason)
+    deaths = [line.text for line, _ in generation.of(Ending.DEATH)]
+    if told := [end for end in map(end_of_child, deaths) if end]:
+        return told[0]
+    if deaths:
+        return End("a process ended without saying why")
+    if not isinstance(known, Crashed) or known.exit_code is None:
+        return End("")
+    end = end_of_server(known.exit_code)
+    # Who lost a peer, was asked to stop or was refused by a simulation ends for another's reason.
+    foreign = diagnosis.cascade or generation.stop or diagnosis.refused
+    return replace(end, how="") if foreign else end
 
 
 def _hung(

@@ -100,7 +100,6 @@ _ORDER = (
     (Ending.TEARDOWN, _TEARDOWN),
     (Ending.ADVICE, _ADVICE),
 )
-_OUTSIDE = re.compile(r"exit code:? -(?:2|9|15)\b")
 
 # Heads of exceptions after which the process ends for certain.
 FATAL_HEADS = _any(
@@ -128,11 +127,6 @@ def ending(text: str) -> Ending | None:
 def is_refused(text: str) -> bool:
     """Whether the line is argparse's refusal of a command line."""
     return _REFUSED.search(text) is not None
-
-
-def from_outside(text: str) -> bool:
-    """Whether a death line names a signal that others send: it says nothing about the flags."""
-    return _OUTSIDE.search(text) is not None
 
 
 def is_communication(text: str) -> bool:
