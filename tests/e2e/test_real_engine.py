@@ -29,7 +29,7 @@ INTERACTIONS = {
     ),
     "tiny-cpu-tokenizer-batching": (
         {"enable-dynamic-batch-tokenizer", "enable-tokenizer-batch-encode"},
-        "args-mutually-exclusive", "enable-dynamic-batch-tokenizer",
+        "args-mutually-exclusive", "enable-tokenizer-batch-encode",
     ),
     "tiny-cpu-layers-pipeline": (
         {"json-model-override-args", "pp-size"}, "pp-more-stages-than-layers", "pp-size",

@@ -101,15 +101,22 @@ def redact_env(env: Mapping[str, str]) -> dict[str, str]:
 def redact_document(value: object) -> object:
     """A JSON value with every string in it redacted, and hidden what stands under a secret's name.
 
+    A name may be a key, or the text beside a `value`: `{"env": "HF_TOKEN", "value": ...}`.
+
     Working on the values and not on the written text keeps the document whole.
     """
     match value:
         case str():
             return redact_text(value)
         case dict():
+            named = any(
+                isinstance(value.get(kind), str) and _SECRET_NAME.search(value[kind])
+                for kind in ("flag", "env", "set", "set_env")
+            )
             return {
                 name: MARKER
-                if isinstance(inner, str) and inner and _SECRET_NAME.search(str(name))
+                if (named and name == "value")
+                or (isinstance(inner, str) and inner and _SECRET_NAME.search(str(name)))
                 else redact_document(inner)
                 for name, inner in value.items()
             }

@@ -74,9 +74,7 @@ def _is_ours(path: Path) -> bool:
             start = file.read(64)
     except OSError:
         return False  # reading it as a log will say why it cannot be read
-    return start.startswith(
-        (b'{"schema": "triage.', b'{\n "schema": "triage.', b'{"schema":"triage.')
-    )
+    return b"".join(start.split()).startswith(b'{"schema":"triage.')
 
 
 def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:
