@@ -84,6 +84,7 @@ def locate(words: Sequence[Word], form: str, layers: list[Layer], inner: Inner) 
         cwd=peeled.cwd,
         env={site.name: site.value for one in layers for site in one.sites},
         notes=list(peeled.notes),
+        unresolved=[("the program", w.value) for w in before if w.open and w.value in program],
     )
     _take_positional(located)
     if layer.env_as != "docker" and not layer.env_at:

@@ -8,7 +8,7 @@ Not: running anything: no shell, no container tool, no service manager.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,7 +200,19 @@ def _of_located(
         notes=tuple(dict.fromkeys(notes)),
         given=given,
         problems=tuple(problem.text for problem in parsed.problems),
+        unresolved=(*located.unresolved, *_unresolved(located, given)),
     )
+
+
+def _unresolved(located: Located, given: Sequence[Given]) -> Iterator[tuple[str, str]]:
+    """The flag words that hold what only a shell could know, each with its flag."""
+    if located.positional and located.positional.open:
+        yield "--model-path", located.positional.value
+    owner = {at: f"--{one.name}" for one in given for at in range(one.first, one.end)}
+    for at, word in enumerate(located.words):
+        if word.open:
+            flag, equals, value = word.value.partition("=")
+            yield owner.get(at, "the command"), value if equals and flag[:2] == "--" else word.value
 
 
 def _with_config_file(

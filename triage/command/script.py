@@ -16,11 +16,12 @@ from triage.command.source import ASSIGNMENT, SHELL, EnvSite, Layer, Located
 
 # Commands that change nothing for the server.
 _HARMLESS = """
-set echo printf cd export unset mkdir sleep wait trap true : fi done esac } exit [ [[ test tee cat
-date declare rm tail grep shift then else do curl nvidia-smi readonly local
+set echo printf cd export unset mkdir sleep wait trap true : exit [ [[ test tee cat
+date declare rm tail grep shift curl nvidia-smi readonly local read for select function
 """
 HARMLESS = frozenset(_HARMLESS.split())
 MAX_NAMED = 5
+CWD = "cd "  # no variable's name: where the working directory stands among them
 
 
 class _Script:
@@ -33,7 +34,6 @@ class _Script:
         self.assigned: dict[str, EnvSite] = {}
         self.exported: dict[str, EnvSite | None] = {}
         self.sites: list[EnvSite] = []
-        self.cwd = PurePosixPath()
         self.left_out: list[str] = []
 
     def find(self, form: str) -> Located | None:
@@ -48,38 +48,50 @@ class _Script:
             if not found:
                 self._step(simple)
         if found:
-            if str(self.cwd) != "." and not found.wrapper:
-                found.cwd = str(self.cwd / found.cwd)
+            if not found.wrapper:
+                self._place(found)
             found.notes += [note for note in self.reader.notes if note not in found.notes]
             if self.left_out:
                 named = "; ".join(self.left_out[:MAX_NAMED])
                 found.note(f"not part of the launch, run it yourself if it matters: {named}")
         return found
 
+    def _place(self, found: Located) -> None:
+        """The directory in which the server runs."""
+        known = self.reader.variables
+        cwd = PurePosixPath(known.values.get(CWD, ""))
+        if CWD in known.unsure:
+            found.unresolved.append(("the working directory", "a cd under a condition"))
+            found.note("cd stands under a condition: it is left out")
+        elif CWD in known.open:
+            found.unresolved.append(("the working directory", str(cwd)))
+        if str(cwd) != ".":
+            found.cwd = str(cwd / found.cwd)
+
     def _locate(self, simple: Simple, form: str) -> Located | None:
         if not simple.words:
             return None
-        sites = [site for site in (*self.sites, *simple.sites) if not site.open]
+        known = self.reader.variables
+        last = {site.name: site for site in (*self.sites, *simple.sites)}
+        unknown = {name for name, site in last.items() if site.open or name in known.unsure}
+        # An export that was unset, or made in a subshell, is no more.
+        held = {name for name, site in last.items() if known.values.get(name) == site.value}
+        sites = [s for s in (*self.sites, *simple.sites) if s.name in held - unknown]
         layer = Layer(self.text, SHELL, sites, env_at=simple.words[0].start)
         # Copies: a command that turns out to be another one must leave no trace.
         outer = [replace(one, sites=list(one.sites)) for one in self.outer]
         found = locate(simple.words, form, [*outer, layer], find_in_shell)
         if found:
-            for site in (*self.sites, *simple.sites):
-                if site.open:
-                    found.note(
-                        f"{site.name} is left out of the environment: its value is not known"
-                    )
+            for name in sorted(unknown):
+                found.note(f"{name} is left out of the environment: its value is not known")
         return found
 
     def _step(self, simple: Simple) -> None:
         """The effect of a command that is not the server."""
         words = [word.value for word in simple.words]
         if not words:
-            for site in simple.sites:
-                self.assigned[site.name] = site
-                if site.name in self.exported:
-                    self.sites.append(site)
+            self.assigned |= {site.name: site for site in simple.sites}
+            self.sites += [site for site in simple.sites if site.name in self.exported]
             return
         match words[0]:
             case "export":
@@ -87,16 +99,24 @@ class _Script:
             case "declare" if "-x" in words:
                 self._export(simple)
             case "unset":
-                self.sites = [s for s in self.sites if s.name not in words[1:]]
+                self._unset(words[1:])
+            case "read":
                 for name in words[1:]:
-                    self.exported.pop(name, None)
-                    self.reader.variables.pop(name, None)
+                    self.reader.variables.forget(name, unsure=True)
             case "cd" if len(words) > 1:
-                self.cwd /= words[-1]
+                known, to = self.reader.variables, simple.words[-1]
+                cwd = PurePosixPath(known.values.get(CWD, "")) / to.value
+                known.assign(CWD, str(cwd), unresolved=to.open or CWD in known.open)
             case name if name.rsplit("/", 1)[-1] not in HARMLESS:
                 self.left_out.append(" ".join(words)[:60])
             case _:
                 pass
+
+    def _unset(self, names: list[str]) -> None:
+        for name in names:
+            self.reader.variables.forget(name)
+            if self.reader.variables.kind is None:
+                self.exported.pop(name, None)
 
     def _export(self, simple: Simple) -> None:
         holder = (simple.start, simple.end)
@@ -107,10 +127,7 @@ class _Script:
                 site = EnvSite(
                     name, value, word.start, word.start, word.end, holder=holder, open=word.open
                 )
-                self.reader.variables[name] = value
-                self.reader.open.discard(name)
-                if word.open:
-                    self.reader.open.add(name)
+                self.reader.variables.assign(name, value, unresolved=word.open)
             elif word.value in self.assigned:
                 name, site = word.value, self.assigned[word.value]
             else:

@@ -4,8 +4,8 @@ In:  the text of a script or of one command line.
 Out: its simple commands: words with their places, the variables in force.
 Not: which of them starts the server (program.py).
 
-What only a shell could know (command substitution, variables set elsewhere,
-arithmetic) stays in the word as it is written, and is noted.
+What only a shell could know (command substitution, variables set elsewhere or
+under a condition, arithmetic) stays in the word as it is written, and is noted.
 
 Source: POSIX.1-2017, Shell Command Language, 2.2, 2.3, 2.6, 2.7; bash(1) for
 arrays, `$'...'`, `&>` and `<<<`.
@@ -13,11 +13,13 @@ arrays, `$'...'`, `&>` and `<<<`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triage.command.source import ASSIGNMENT, EnvSite, Word, line_of
+from triage.command.variables import Kind, Variables
 from triage.errors import UsageError
 
 BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
@@ -34,9 +36,14 @@ BRACED = re.compile(
     re.ASCII | re.DOTALL,
 )
 ARRAY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=\(", re.ASCII)
+APPEND = re.compile(r"(?P<name>[A-Za-z_]\w*)\+=", re.ASCII)
+FUNCTION = re.compile(r"\([ \t]*\)")
 HEREDOC_END = re.compile(r"['\"\\]")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b"}
-RESERVED = frozenset(["then", "do", "else", "elif", "if", "while", "until", "{", "!", "time"])
+# Reserved words that leave the next word a command, and what they do to the blocks.
+BEGINS: dict[str, Kind] = {"if": "if", "while": "loop", "until": "loop"}
+ENDS: dict[str, Kind] = {"fi": "if", "done": "loop", "esac": "case"}
+RESERVED = frozenset(["then", "do", "else", "elif", "{", "}", "!", "time", *BEGINS, *ENDS])
 MAX_WORDS = 200_000
 MAX_EXPANDED = 4 << 20  # characters that variables put in; they can double line by line
 
@@ -94,10 +101,11 @@ class ShellReader:
 
     def __init__(self, text: str, variables: dict[str, str] | None = None) -> None:
         self.text = text
-        self.variables: dict[str, str] = dict(variables or {})
-        self.open: set[str] = set()  # variables whose value was not resolved
-        self.arrays: dict[str, list[Word]] = {}
+        self.variables = Variables(variables)
         self.notes: list[str] = []
+        self._pattern = False  # between `case` or `;;` and the `)` behind the pattern
+        self._function = False  # `name()` was read, its body follows
+        self._goes_on = False  # the last operator lets the list go on in the next line
         self._at = 0
         self._heredocs: list[tuple[str, bool]] = []
         self._words = 0
@@ -112,16 +120,78 @@ class ShellReader:
             if match := REDIRECT.match(self.text, self._at):
                 self._redirect(match)
             elif match := OPERATOR.match(self.text, self._at):
-                self._at = match.end()
-                if simple.words or simple.sites:
-                    yield simple
+                if match[0] == "(" and self._defines_function(simple):
                     simple = Simple()
+                    continue
+                self._at = match.end()
+                if (simple.words or simple.sites) and not self._pattern:
+                    yield simple
+                simple = Simple()
+                self._operator(match[0])
                 if match[0] == "\n":
                     self._skip_heredocs()
             else:
+                self._goes_on = False
                 self._add_word(simple)
         if simple.words or simple.sites:
             yield simple
+
+    def _defines_function(self, simple: Simple) -> bool:
+        """Reads `name ( )`, of which the name was read already."""
+        match = FUNCTION.match(self.text, self._at)
+        count = 2 if self._function else 1
+        if not match or len(simple.words) != count or simple.sites:
+            return False
+        self._at, self._function = match.end(), True
+        return True
+
+    def _operator(self, operator: str) -> None:
+        """What an operator does to the blocks."""
+        match operator:
+            case "&&" | "||":
+                self.variables.link(either=operator == "||")
+            case "(" if self._pattern:
+                pass
+            case "(":
+                self.variables.enter("function" if self._function else "subshell")
+                self._function = False
+            case ")" if self._pattern:
+                self._pattern = False
+            case ")":
+                self.variables.leave("subshell", "function")
+            case ";;":
+                self.variables.branch()
+                self._pattern = self.variables.kind == "case"
+            case ";" | "&":
+                self.variables.end_list()
+            case "\n" if not self._goes_on:
+                self.variables.end_list()
+            case _:
+                pass
+        self._goes_on = operator in ("&&", "||", "|", "|&") or (operator == "\n" and self._goes_on)
+
+    def _reserved(self, word: str) -> bool:
+        """Whether the word of a command's place is reserved; what it does to the blocks."""
+        if word in BEGINS:
+            self.variables.enter(BEGINS[word])
+        elif word in ENDS:
+            self.variables.leave(ENDS[word])
+            self._pattern = self._pattern and word != "esac"
+        elif word in ("else", "elif"):
+            self.variables.branch()
+        elif word == "{":
+            self.variables.enter("function" if self._function else "group")
+            self._function = False
+        elif word == "}":
+            self.variables.leave("group", "function")
+        elif word == "case":
+            self.variables.enter("case")
+            self._pattern = True
+        elif word in ("for", "select"):
+            self.variables.enter("loop")
+        elif word == "function":
+            self._function = True
+        return word in RESERVED
 
     def _skipped(self) -> bool:
         match = BLANK.match(self.text, self._at) or COMMENT.match(self.text, self._at)
@@ -161,6 +231,9 @@ class ShellReader:
         if not simple.words and (array := ARRAY.match(self.text, start)):
             self._read_array(array)
             return
+        if not simple.words and (append := APPEND.match(self.text, start)):
+            self._append(append, simple)
+            return
         assignment = ASSIGNMENT.match(self.text, start)
         declares = bool(simple.words) and simple.words[0].value in ("export", "declare", "env")
         if assignment and (not simple.words or declares):
@@ -168,25 +241,47 @@ class ShellReader:
             if not simple.words:
                 name, value = assignment["name"], word.value[assignment.end() - start :]
                 simple.sites.append(EnvSite(name, value, start, start, self._at, open=word.open))
-                self._set(name, value, unresolved=word.open)
+                self.variables.assign(name, value, unresolved=word.open)
             else:
                 simple.words.append(word)
         else:
             words = self._word()
-            if not simple.words and not simple.sites and self.text[start : self._at] in RESERVED:
+            first = not simple.words and not simple.sites
+            if first and self._reserved(self.text[start : self._at]):
                 return
             simple.words += words
+            self._after_two(simple)
         simple.end = self._at
 
-    def _set(self, name: str, value: str, *, unresolved: bool) -> None:
-        self.variables[name] = value
-        self.open.discard(name)
-        if unresolved:
-            self.open.add(name)
+    def _after_two(self, simple: Simple) -> None:
+        """`for NAME` and `function NAME {`: what they do once the name is read."""
+        match [word.value for word in simple.words]:
+            case ["for" | "select", name]:
+                self.variables.forget(name, unsure=True)
+            case ["function", _, "{"] if self._function:
+                simple.words.clear()
+                self._reserved("{")
+            case _:
+                pass
+
+    def _append(self, append: re.Match[str], simple: Simple) -> None:
+        """`NAME+=value`: two places make the value, so it is no place to edit."""
+        start, name = append.start(), append["name"]
+        self._at = append.end()
+        [word] = self._word(split=False)
+        before = self.variables.values.get(name, "")
+        self._spend(len(before) + len(word.value))
+        known = name not in self.variables.unsure
+        if known:
+            unresolved = word.open or name in self.variables.open
+            self.variables.assign(name, before + word.value, unresolved=unresolved)
+        simple.sites.append(EnvSite(name, word.value, start, start, self._at, open=True))
+        simple.end = self._at
 
     def _read_array(self, array: re.Match[str]) -> None:
         self._at = array.end()
-        items = list(self.arrays.get(array["name"], ())) if array["more"] else []
+        name, more = array["name"], bool(array["more"])
+        items = list(self.variables.arrays.get(name, ())) if more else []
         while True:
             if self._at >= len(self.text):
                 raise self._unfinished(array.start(), "(")
@@ -200,7 +295,9 @@ class ShellReader:
                 items += self._word()
                 if self._at == before:
                     raise self._unfinished(array.start(), "(")
-        self.arrays[array["name"]] = items
+        if not more or name not in self.variables.unsure:
+            self._spend(len(items))
+            self.variables.assign(name, items)
 
     def _word(self, *, split: bool = True) -> list[Word]:
         """The word at this place; several or none if it holds an unquoted variable."""
@@ -217,8 +314,9 @@ class ShellReader:
             word if isinstance(word, Word) else Word(word[0], start, self._at, word[1])
             for word in fields.done
         ]
-        if words and words[-1].value.startswith("~"):
-            self._note(f"{words[-1].value}: ~ is left as it is written")
+        if words and self.text.startswith("~", start):
+            self._note(f"{words[0].value}: ~ is left as it is written")
+            words[0] = replace(words[0], open=True)
         return words
 
     def _piece(self, fields: _Fields, *, split: bool) -> bool:
@@ -319,23 +417,37 @@ class ShellReader:
             self._note("the script's own arguments ($@) are not known: read without them")
             return [], False
         braced = BRACED.match(parameter["braced"] or parameter["name"])
-        if braced:
-            name = braced["name"]
-            if braced["all"]:
-                if name in self.arrays:
-                    self._spend(sum(1 + len(word.value) for word in self.arrays[name]))
-                    return list(self.arrays[name]), False
-            elif name in self.variables and (
-                self.variables[name] or ":" not in (braced["op"] or "")
-            ):
-                self._spend(len(self.variables[name]))
-                return self.variables[name], name in self.open
-            elif braced["op"] and not re.search(r"[$`'\"\\]", braced["default"]):
-                if "=" in braced["op"]:
-                    self._set(name, braced["default"], unresolved=False)
-                return braced["default"], False
-        self._note(f"{_short(parameter[0])} is not set here: it stands as it is written")
+        known = self._value(braced, parameter[0]) if braced else None
+        if known is not None:
+            return known
+        why = "is not set here"
+        if braced and braced["name"] in self.variables.unsure:
+            why = "is set under a condition"
+        self._note(f"{_short(parameter[0])} {why}: it stands as it is written")
         return parameter[0], True
+
+    def _value(self, braced: re.Match[str], literal: str) -> tuple[str | list[Word], bool] | None:
+        """What `${NAME}` stands for, and whether something in it is unresolved; None: unknown."""
+        known, name = self.variables, braced["name"]
+        if name in known.unsure:
+            return None
+        if braced["all"]:
+            if name not in known.arrays:
+                return None
+            self._spend(sum(1 + len(word.value) for word in known.arrays[name]))
+            return list(known.arrays[name]), False
+        if name in known.values and (known.values[name] or ":" not in (braced["op"] or "")):
+            self._spend(len(known.values[name]))
+            return known.values[name], name in known.open
+        if not braced["op"] or re.search(r"[$`'\"\\]", braced["default"]):
+            return None
+        if name in os.environ and name not in known.values:
+            self._note(
+                f"{_short(literal)}: its default is read, although {name} is set where triage runs"
+            )
+        if "=" in braced["op"]:
+            known.assign(name, braced["default"])
+        return braced["default"], False
 
     def _substitution_end(self, at: int) -> int:
         if self.text[at] == "`":

@@ -101,7 +101,8 @@ class Located:
     """A server command found in a text.
 
     `words` are all words after the program, in the last layer. `positional` is
-    the model of `sglang serve MODEL`.
+    the model of `sglang serve MODEL`. `unresolved` holds what only a shell could
+    know besides the words: which part of the command, and how it is written.
     """
 
     form: str
@@ -114,6 +115,7 @@ class Located:
     cwd: str = ""
     env: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unresolved: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, text: str) -> None:
         """Keep a remark, once."""

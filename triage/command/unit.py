@@ -187,26 +187,31 @@ class _Words:
         words: list[Word] = []
         for word in self.read():
             value = _specified(word.value, self.notes)
+            is_open = any(match[1] != "%" for match in SPECIFIER.finditer(word.value))
             alone = VARIABLE.fullmatch(value)
             if alone and alone["name"] and alone["name"] in variables:
                 pieces = variables[alone["name"]].split()
                 words += [Word(piece, word.start, word.end) for piece in pieces]
             else:
                 text = VARIABLE.sub(lambda m: self._variable(m, variables), value)
-                words.append(Word(text, word.start, word.end))
+                is_open |= any(not _is_known(m, variables) for m in VARIABLE.finditer(value))
+                words.append(Word(text, word.start, word.end, open=is_open))
         return words
 
     def _variable(self, match: re.Match[str], variables: dict[str, str]) -> str:
         if match[0] == "$$":
             return "$"
-        name = match["braced"] or match["name"]
-        if match["braced"] and name in variables:
-            return variables[name]
-        # systemd expands `$NAME` only where it is a whole word.
+        if _is_known(match, variables):
+            return variables[match["braced"]]
         note = f"{match[0]} is not set by Environment=: it stands as it is written"
         if note not in self.notes:
             self.notes.append(note)
         return match[0]
+
+
+def _is_known(match: re.Match[str], variables: dict[str, str]) -> bool:
+    """Whether systemd has the value; it expands `$NAME` only where that is a whole word."""
+    return match[0] == "$$" or match["braced"] in variables
 
 
 def _specified(value: str, notes: list[str]) -> str:

@@ -178,7 +178,8 @@ class ServerCommand:
     server's flags. `text` is the source as it was given, so that an edit can be
     written back in the same form; `given` says which of its words (keys, in a
     YAML file) are which flag, in their order. `notes` say what a reader had to
-    assume, `problems` what the engine will refuse.
+    assume, `problems` what the engine will refuse. `unresolved` holds the parts
+    that only a shell on the user's machine could know: (which, as it is written).
     """
 
     form: str  # argv | shell | docker | systemd | sglang-config | server-args
@@ -190,3 +191,4 @@ class ServerCommand:
     notes: tuple[str, ...] = field(default=())
     given: tuple[Given, ...] = ()
     problems: tuple[str, ...] = ()
+    unresolved: tuple[tuple[str, str], ...] = ()
