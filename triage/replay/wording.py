@@ -223,7 +223,8 @@ STEMS: dict[str, tuple[FrameAt, ...]] = {
     "graph-capture": (*_DECODE, CAPTURE),
     "scheduler-init": (
         _START[0],
-        _at("managers/scheduler.py", 590, "__init__", "self.init_schedule_policy()"),
+        _at("managers/scheduler.py", 671, "__init__", "self.init_schedule_policy()"),
+        _at("managers/scheduler.py", 1438, "init_schedule_policy", "self.policy = SchedulePolicy("),
     ),
     "warmup-request": (
         _at("managers/scheduler.py", 6380, "run_scheduler_process", "scheduler.run_event_loop()"),

@@ -55,8 +55,10 @@ _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r":(get_config|get_hf_config)$", "config-load"),
         (r"argparse\.py:|:(parse_args|prepare_server_args)$", "arg-parse"),
         (r"/disaggregation/\w+", "pd-init"),
-        (r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux)\w*",
-         "scheduler-init"),
+        (r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux|running_status"
+         r"|chunked_prefill|diffusion_llm|metrics_reporter|kv_events|watch_dog|profiler|overlap"
+         r"|deterministic|weight_updater|request_|lora_|load_)\w*", "scheduler-init"),
+        (r"schedule_policy\.py:_?validate", "scheduler-init"),
         (r":maybe_init_draft_worker$|spec_registry\.py:create_worker", "draft-worker-init"),
     )
 )  # fmt: skip
