@@ -50,6 +50,9 @@ def test_a_healthy_launch_has_a_ready_line_and_no_fatal_one() -> None:
         T + "Subprocess detokenizer (pid=3663) crashed with exit code -9. Triggering SIGQUIT",
         "RuntimeError: Rank 0 scheduler died during initialization (exit code: -9).",
         "sglang serve: error: unrecognized arguments: --enable-ep-moe",
+        "python3: Error while finding module specification for 'sglang.launch_server' "
+        "(ModuleNotFoundError: No module named 'sglang')",
+        "/usr/bin/python3: No module named sglang",
         "Fatal Python error: Segmentation fault",
         "sglang-1  | " + T + "Received sigquit from a child process. It usually means",
         "simulated | " + T + "Received sigquit from a child process. It usually means",
@@ -76,6 +79,10 @@ def test_a_fatal_causes_record_is_fatal() -> None:
 @pytest.mark.parametrize("line", ["nvcc: error: no file", "ptxas x.ptx: error: unsupported"])
 def test_a_compilers_error_is_not(line: str) -> None:
     assert watch(line + "\n").fatal_line == 0
+
+
+def test_a_script_goes_on_without_a_module_that_is_no_engine() -> None:
+    assert watch("/usr/bin/python3: No module named pip\n").fatal_line == 0
 
 
 @pytest.mark.parametrize("text", ["ValueError: the sky fell\n", "    the sky fell\n"])

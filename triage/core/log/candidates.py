@@ -18,6 +18,7 @@ from triage.core.log.endings import (
     Ending,
     ending,
     is_communication,
+    is_no_program,
     is_refused,
 )
 from triage.core.log.evidence import Generation
@@ -260,6 +261,8 @@ def _of_line(text: str, phase: str) -> str:
     """The phase of a line that tells it itself."""
     if is_refused(text):
         return "arg-parse"
-    if "nvidia-container-cli" in text:
+    if is_no_program(text):
+        return "import"
+    if "nvidia-container-cli" in text or "unable to start container process" in text:
         return "container"
     return "warmup-request" if BIND in text else phase

@@ -68,8 +68,14 @@ _REFUSED = _any(
     r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
     r"|the following arguments are)",
 )
+# The interpreter finds no engine to run, and ends. Scripts go on without other modules.
+_NO_PROGRAM = re.compile(
+    r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
+    r" '?(?:sglang|vllm)\b"
+)
 _FATAL = _any(
     _REFUSED.pattern,
+    _NO_PROGRAM.pattern,
     r"\[Errno 98\] error while attempting to bind",
     r"^Fatal Python error: ",
     r"^terminate called after throwing",
@@ -89,7 +95,7 @@ LITERALS = frozenset(
         "core dump", "before crash", "destroy_process_group", "resource_tracker", "Shutting down",
         "shutdown", "Finished server", "Gracefully", "SIGTERM", "SIGINT", "error: ", "[Errno 98]",
         "Fatal Python", "terminate called", "Segmentation fault", "Bus error", "container-cli",
-        "Possible s", "OOM killer",
+        "Possible s", "OOM killer", "No module named", "module specification",
     )
 )  # fmt: skip
 _ORDER = (
@@ -127,6 +133,11 @@ def ending(text: str) -> Ending | None:
 def is_refused(text: str) -> bool:
     """Whether the line is argparse's refusal of a command line."""
     return _REFUSED.search(text) is not None
+
+
+def is_no_program(text: str) -> bool:
+    """Whether the line is the interpreter's: there is no engine to run."""
+    return _NO_PROGRAM.search(text) is not None
 
 
 def is_communication(text: str) -> bool:
