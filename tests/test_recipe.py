@@ -242,6 +242,10 @@ def test_a_mistake_is_named_with_file_line_and_key(write, old: str, new: str, sa
     ("more", "said"),
     [
         ("pin: [ep]", ":8: pin[0]: ep-size is pinned but also wanted"),
+        (
+            "  - {unset: tp}\npin: [tp]",
+            ":9: pin[0]: tp-size is pinned but also wanted",
+        ),
         ("pin: [tp-sise]", ":8: pin[0]: tp-sise is not in the baseline, did you mean tp-size?"),
         (
             "requires: [{flag: tp, needs: ep}]",
@@ -384,7 +388,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
             name="r1",
             baseline=baseline,
             items=tuple(items),
-            pinned=draw(st.sampled_from([(), ("tp-size",)])),
+            pinned=draw(st.sampled_from([(), ("model-path",)])),
             requires=tuple((name, "tp-size") for name in names[:1]),
             not_both=tuple((name, "env:Q") for name in names[1:2]),
             goal=draw(st.sampled_from(["best", "first", "all"])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from enum import StrEnum
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from triage.errors import UsageError
-from triage.yamlfile import MAX_BYTES, load_yaml, parse_yaml
+from triage.yamlfile import MAX_BYTES, load_yaml, parse_yaml, plain_yaml
 
 
 class Colour(StrEnum):
@@ -204,3 +205,10 @@ def test_importing_the_reader_imports_neither_yaml_nor_pydantic() -> None:
     code = "import sys, triage.yamlfile; print(sorted({'yaml', 'pydantic'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match=r"pipe\.yaml: no regular file"):
+        plain_yaml(pipe)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import stat
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -63,8 +64,12 @@ def plain_yaml(path: Path) -> dict[str, Any]:
 
 def _text_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode()
+        # Opening a pipe waits for somebody who writes; a directory fails in open.
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+            with path.open("rb") as file:
+                return file.read(MAX_BYTES + 1).decode()
+        look, what = f"ls -l {shlex.quote(str(path))}", "no regular file"
     except FileNotFoundError:
         look, what = f"ls {shlex.quote(str(path.parent))}", "no such file"
     except UnicodeDecodeError as error:

@@ -151,6 +151,92 @@ def test_two_equal_commands(triage: Run, tmp_path: Path) -> None:
     is_an_error(triage("bisect", "--good", "good.sh", "--bad", "bad.sh"), 2, r"set the same")
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("$M", r"^bad\.sh: --model-path holds \$M, and what that stands for is not known here$"),
+        ("/m --tp $(count)", r"^bad\.sh: --tp-size holds \$\(count\), "),
+        ("/m ${ARGS[@]}", r"^bad\.sh: the command holds \$\{ARGS\[@\]\}, "),
+    ],
+)
+def test_what_only_a_shell_knows_is_not_launched(
+    triage: Run, tmp_path: Path, line: str, says: str
+) -> None:
+    (tmp_path / "good.sh").write_text("python -m sglang.launch_server --model-path /m --tp 1\n")
+    (tmp_path / "bad.sh").write_text(
+        f"M=/m; if x; then M=/n; fi\npython -m sglang.launch_server --model-path {line}\n"
+    )
+    done = triage("bisect", "--good", "good.sh", "--bad", "bad.sh")
+    is_an_error(done, 2, says)
+    assert "  try: grep -nF " in done.stderr
+    assert not (tmp_path / ".triage").exists()
+
+
+def test_a_port_that_only_a_shell_knows_is_no_matter(triage: Run, tmp_path: Path) -> None:
+    for name, more in (("good.sh", ""), ("bad.sh", " --enable-metrics")):
+        (tmp_path / name).write_text(f"sglang serve /m --port $PORT_{more}\n")
+    done = triage("bisect", "--good", "good.sh", "--bad", "bad.sh", "--dry-run")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_container_can_be_searched_on_the_simulated_engine_only(
+    triage: Run, tmp_path: Path
+) -> None:
+    for name, more in (("good.sh", ""), ("bad.sh", " --ep-size 8")):
+        (tmp_path / name).write_text(f"docker run --rm img sglang serve /m --tp 8{more}\n")
+    both = ("bisect", "--good", "good.sh", "--bad", "bad.sh", "--dry-run")
+    is_an_error(triage(*both), 4, r"^good\.sh starts a container, and this version launches")
+    landscape = ROOT / "fixtures/landscapes/kimi-k2.6-b300.yaml"
+    done = triage(*both, "--engine", "replay", "--landscape", landscape)
+    assert done.returncode == 0, done.stderr
+
+
+def test_flags_without_a_program_come_with_a_way_out(triage: Run, tmp_path: Path) -> None:
+    for name, more in (("good.sh", ""), ("bad.sh", " --ep-size 8")):
+        (tmp_path / name).write_text(f"--model-path /m --tp 8{more}\n")
+    both = ("bisect", "--good", "good.sh", "--bad", "bad.sh", "--dry-run")
+    for name in ("good.sh", "bad.sh"):
+        done = triage(*both)
+        is_an_error(done, 2, rf"^{name} sets flags but names no program to launch$")
+        hint = done.stderr.rpartition("  try: ")[2]
+        subprocess.run(hint, shell=True, check=True, cwd=tmp_path)
+    assert triage(*both).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["config"], ["bisect"], ["bisect", "--bad", "b", "--good"]])
+def test_a_pipe_is_not_waited_for(triage: Run, tmp_path: Path, words: list[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    is_an_error(triage(*words, "pipe", timeout=20), 2, r"^pipe: no regular file$")
+
+
+def test_config_reads_standard_input(triage: Run) -> None:
+    for name in ("-", "/dev/stdin"):
+        done = triage("config", name, stdin=b"sglang serve /m --ep-size 8\n")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "shell: sglang serve\n  --ep-size 8\n  --model-path /m\n"
+    is_an_error(triage("config", "-"), 3, r"^-: the command is empty$")
+
+
+def test_keys_of_a_recipe_without_effect_are_told(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text(
+        "schema: triage.recipe/1\nname: x\nengine_version: '0.4.9'\nbaseline: {flags: {model: /m}}\n"
+        "wanted: [{flag: ep, value: 8}]\ngoal: all\nnoise: {miss: 0.1}\n"
+        "confirm: {requests: 8, concurrency: [4]}\nranges: [{flag: tp, from: 8, to: 1, step: 1}]\n"
+        "repairs: [{flag: tp, value: 4, cost: speed}]\n"
+    )
+    done = triage("bisect", "r.yaml", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        "note: engine_version 0.4.9: flags are read with the table of sglang 0.5.23, the only one"
+        " of this version",
+        "note: ranges are not searched by this version; their flags stay as they are",
+        "note: repairs are not searched by this version; none of them is added",
+        "note: goal all is searched like best in this version",
+        "note: noise has no effect in this version: one answer of a launch is believed",
+        "note: confirm has no effect in this version: two prompts are asked twice each, one by one",
+    ]
+
+
 def test_a_full_disk_loses_no_verdict(triage: Run, tmp_path: Path) -> None:
     """The session lies on a file system of 256 kB that fills up in the middle."""
     small = tmp_path / "small"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -385,3 +386,23 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"")
     with pytest.raises(NothingError, match="x: the command is empty"):
         read_command_file(tmp_path / "x", TABLE)
+
+
+def test_only_a_regular_file_is_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match=r"pipe\.yaml: no regular file"):
+        read_command_file(pipe, TABLE)
+    with pytest.raises(UsageError, match=r"/dev/null: no regular file"):
+        read_command_file(Path("/dev/null"), TABLE)
+    command = read_command(f"{SERVER} --model m --config pipe.yaml", TABLE, base=tmp_path)
+    assert f"--config {pipe} is not read: no regular file" in command.notes
+
+
+def test_a_pipe_that_is_open_already_is_read() -> None:
+    read, write = os.pipe()
+    os.write(write, f"{SERVER} --model m".encode())
+    os.close(write)
+    command = read_command_file(Path(f"/dev/fd/{read}"), TABLE)
+    os.close(read)
+    assert command.config == Config.of({"model-path": "m"})

@@ -16,7 +16,8 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
     """Read a server command and print what it sets, in canonical names.
 
     CMDFILE is a script, a one-line command, a `docker run` line, a systemd
-    unit, an SGLang --config YAML, or a log with a `server_args=` line.
+    unit, an SGLang --config YAML, or a log with a `server_args=` line; with -
+    it is read from standard input.
     """
     from triage.command import read_command_file
     from triage.core.config import Flag, words
@@ -37,7 +38,7 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
         console.document(document)
         return 0
     on = console.coloured(color)
-    console.answer(console.paint(f"{found.form}: {' '.join(found.program)}", "strong", on=on))
+    console.answer(f"{found.form}: {' '.join(found.program)}", "strong", on=on)
     for name, value in redact_env(found.config.env_values()).items():
         console.answer(f"  {name}={value}")
     for flag in found.config.flags:

@@ -128,6 +128,8 @@ def load_for_command(path: Path, table: FlagTable) -> dict[str, Value] | str:
     if path.suffix.lower() not in (".yaml", ".yml"):
         return f"--config {path}: the engine accepts only .yaml and .yml"
     try:
+        if path.exists() and not path.is_file():
+            return f"--config {path} is not read: no regular file"
         with path.open("rb") as file:
             text = file.read(1 << 20).decode()
         return read_config_file(text, table, str(path)).flags

@@ -7,7 +7,10 @@ Not: running anything: no shell, no container tool, no service manager.
 
 from __future__ import annotations
 
+import re
 import shlex
+import stat
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +41,10 @@ from triage.errors import HostError, NothingError, UsageError
 MAX_CHARS = 2 << 20  # no kernel takes a longer command line
 MAX_LOG_BYTES = 256 << 20  # the line stands near the start
 MAX_NAMED = 6
-HINT = "triage diff --help"
+STDIN = ("-", "/dev/stdin")
+OPENED = Path("/dev/fd")
+EXPANSION = re.compile(r"\$\([^)]*\)+|\$\{[^}]*\}|\$\w+|`[^`]*`|^~[^/]*|%\w")
+HINT = "triage config --help"
 
 
 def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerCommand:
@@ -76,6 +82,9 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
 def read_command_file(path: Path, table: FlagTable) -> ServerCommand:
     """The command in a file; a unit is read with the drop-ins beside it (`x.service.d/*.conf`).
 
+    `-` is standard input. Of what is no regular file only a pipe that is open
+    already is read, as `<(command)` of a shell makes one.
+
     Raises:
         UsageError: there is no such file, or it holds no server command.
         HostError: the file may not be read.
@@ -110,13 +119,19 @@ def read_argv(words: Sequence[str], table: FlagTable, *, base: Path = Path()) ->
 
 
 def _bytes(path: Path) -> bytes:
+    """What the file holds; a pipe that nobody writes to would be waited for without end."""
     try:
+        if str(path) in STDIN:
+            return sys.stdin.buffer.read(MAX_LOG_BYTES)
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise UsageError(f"{path}: is a directory, not a command", hint=f"ls {path}")
+        if not stat.S_ISREG(mode) and path.parent != OPENED:
+            raise UsageError(f"{path}: no regular file", hint=f"ls -l {path}")
         with path.open("rb") as file:
             return file.read(MAX_LOG_BYTES)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", hint=f"ls {path.parent}") from None
-    except IsADirectoryError:
-        raise UsageError(f"{path}: is a directory, not a command", hint=f"ls {path}") from None
     except PermissionError:
         raise HostError(f"{path}: no permission to read it", hint=f"ls -l {path}") from None
     except OSError as error:
@@ -205,14 +220,19 @@ def _of_located(
 
 
 def _unresolved(located: Located, given: Sequence[Given]) -> Iterator[tuple[str, str]]:
-    """The flag words that hold what only a shell could know, each with its flag."""
+    """What in the flag words only a shell could know, each with its flag."""
     if located.positional and located.positional.open:
-        yield "--model-path", located.positional.value
+        yield "--model-path", _expansion(located.positional.value)
     owner = {at: f"--{one.name}" for one in given for at in range(one.first, one.end)}
     for at, word in enumerate(located.words):
         if word.open:
-            flag, equals, value = word.value.partition("=")
-            yield owner.get(at, "the command"), value if equals and flag[:2] == "--" else word.value
+            yield owner.get(at, "the command"), _expansion(word.value)
+
+
+def _expansion(value: str) -> str:
+    """The first of what is left to expand in the value, without the text around it."""
+    found = EXPANSION.search(value)
+    return found[0] if found else value
 
 
 def _with_config_file(

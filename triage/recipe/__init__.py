@@ -50,7 +50,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Shares of launches (0 to 1): failing ones that start, working ones that fail."""
+    """Shares of launches (0 to 1): failing ones that start, working ones that fail; only kept."""
 
     miss: float = 0.0
     transient: float = 0.0
@@ -58,7 +58,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """How many requests a confirmation sends, and at which concurrencies."""
+    """How many requests a confirmation should send, and at which concurrencies; only kept."""
 
     requests: int = 2
     concurrency: tuple[int, ...] = (1,)
@@ -69,10 +69,11 @@ class Recipe:
     """One bisection as the user asks for it.
 
     `command` is what stands before the server's flags. `cwd` and `landscape`
-    are resolved against the recipe's folder. `ranges` and `noise` are kept but
-    this version does not search them. `assumptions` and `reported` are texts for
-    the runbook: what was taken for granted, and figures that others reported.
-    `notes` say what the reader had to assume.
+    are resolved against the recipe's folder. `repairs`, `ranges`, `noise`,
+    `confirm` and a `goal` other than best are kept and have no effect in this
+    version; `engine_version` chooses no other flag table. `assumptions` and
+    `reported` are texts for the runbook: what was taken for granted, and figures
+    that others reported. `notes` say what the reader had to assume.
     """
 
     name: str

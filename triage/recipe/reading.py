@@ -77,7 +77,7 @@ class _Reading:
         items = self._items(baseline)
         keys = {item.key for item in items}
         flags = set(baseline.flag_values())
-        pinned = self._pinned(flags, keys)
+        pinned = self._pinned(flags, keys | {left_out(item.change) for item in items})
         return Problem(
             name=file.name,
             baseline=baseline,

@@ -6,14 +6,19 @@ Not: launching (search.py).
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from triage.command import read_command_file
+from triage.core.config import ServerCommand
 from triage.errors import HostError, UsageError
-from triage.recipe import Recipe, load_recipe, recipe_from_commands
+from triage.recipe import Confirm, Noise, Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search
+
+# Each launch gets an address of its own, so these may stay unknown.
+_OURS = ("--host", "--port")
 
 
 def prepare(
@@ -39,7 +44,7 @@ def prepare(
     if stored is not None:
         recipe, sources = stored.recipe, dict(stored.sources)
     else:
-        recipe, sources = _recipe(recipe_file, good, bad)
+        recipe, sources = _recipe(recipe_file, good, bad, engine=engine)
     given = {"recipe": recipe_file, "good": good, "bad": bad}
     origin = {role: path for role, path in given.items() if path is not None}
     if stored is not None:
@@ -64,7 +69,7 @@ def prepare(
                 hint="triage bisect RECIPE --engine replay --landscape FILE",
             )
         if not played.is_file():
-            raise UsageError(f"{played} does not exist", hint=f"ls {played.parent}")
+            raise UsageError(f"{played} does not exist", hint=hint("ls", played.parent))
         replay = Replay(landscape=played, speed=speed or recipe.speed)
     elif landscape is not None or speed is not None:
         raise UsageError(
@@ -75,7 +80,7 @@ def prepare(
 
 
 def _recipe(
-    recipe_file: Path | None, good: Path | None, bad: Path | None
+    recipe_file: Path | None, good: Path | None, bad: Path | None, *, engine: str | None
 ) -> tuple[Recipe, dict[str, str]]:
     if recipe_file is not None:
         if good is not None or bad is not None:
@@ -88,30 +93,62 @@ def _recipe(
             "a search needs a recipe, or a command that works and one that does not",
             hint="triage bisect --good WORKING --bad FAILING",
         )
+    if "-" in (str(good), str(bad)):
+        raise UsageError(
+            "a search needs its two commands in files, for the runbook changes one of them",
+            hint="triage bisect --good WORKING --bad FAILING",
+        )
     table = flag_table()
     works, fails = read_command_file(good, table), read_command_file(bad, table)
     for path, command in ((good, works), (bad, fails)):
-        if command.wrapper:
-            raise HostError(
-                f"{path} starts a container, and this version launches processes only",
-                hint=f"triage config {path}  # then give the command inside the container",
-            )
-        if not command.program:
-            raise UsageError(
-                f"{path} sets flags but names no program to launch",
-                hint=f"triage bisect --good {good} --bad {bad} --save recipe.yaml",
-            )
+        _check_launchable(path, command, simulated=engine == "replay")
     recipe = recipe_from_commands(works, fails, f"{good.stem}-to-{bad.stem}")
     return recipe, {"good": works.text, "bad": fails.text}
 
 
+def _check_launchable(path: Path, command: ServerCommand, *, simulated: bool) -> None:
+    """Refuse a command that is read well and that this version cannot launch as it is meant.
+
+    A simulated launch takes only the flags: nothing of a container is used then.
+    """
+    if command.wrapper and not simulated:
+        raise HostError(
+            f"{path} starts a container, and this version launches processes only",
+            hint=f"triage config {path}  # then give the command inside the container",
+        )
+    if not command.wrapper and not command.program:
+        raise UsageError(
+            f"{path} sets flags but names no program to launch",
+            hint=f"sed -i '1s/^/python -m sglang.launch_server /' {shlex.quote(str(path))}",
+        )
+    for part, written in command.unresolved:
+        if part not in _OURS:
+            raise UsageError(
+                f"{path}: {part} holds {written}, and what that stands for is not known here",
+                hint=f"grep -nF {shlex.quote(written)} {shlex.quote(str(path))}"
+                "  # then write its value there",
+            )
+
+
 def _with_limits(recipe: Recipe) -> Recipe:
-    """The recipe with a note on each of its parts that this version does not search."""
+    """The recipe with a note on each of its parts that has no effect in this version."""
     notes = list(recipe.notes)
+    table = flag_table()
+    if recipe.engine_version != table.version:
+        notes.append(
+            f"engine_version {recipe.engine_version}: flags are read with the table of"
+            f" {table.engine} {table.version}, the only one of this version"
+        )
     if recipe.ranges:
         notes.append("ranges are not searched by this version; their flags stay as they are")
     if recipe.repairs:
         notes.append("repairs are not searched by this version; none of them is added")
     if recipe.problem.goal != "best":
         notes.append(f"goal {recipe.problem.goal} is searched like best in this version")
-    return replace(recipe, notes=tuple(notes))
+    if recipe.noise != Noise():
+        notes.append("noise has no effect in this version: one answer of a launch is believed")
+    if recipe.confirm != Confirm():
+        notes.append(
+            "confirm has no effect in this version: two prompts are asked twice each, one by one"
+        )
+    return replace(recipe, notes=tuple(dict.fromkeys(notes)))
