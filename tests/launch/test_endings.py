@@ -118,6 +118,22 @@ def test_the_server_gets_its_environment_and_a_short_tmpdir(bench: Bench) -> Non
     assert capture.leftovers == (f"{tmpdir}/socket",)
 
 
+def test_a_variable_of_ours_can_be_kept_from_the_server(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KEPT", "GONE", "SET"):
+        monkeypatch.setenv(name, "shell")
+    bench.launch(
+        "env:KEPT",
+        "env:GONE",
+        "env:SET",
+        "exit:1",
+        env=(("SET", "spec"),),
+        unset_env=("GONE", "SET"),
+    )
+    assert bench.log() == "KEPT=shell\nGONE=None\nSET=spec\n"
+
+
 def test_a_program_that_is_not_there(bench: Bench) -> None:
     with pytest.raises(UsageError) as caught:
         bench.launch(argv=("no-such-program", "--port", "1"))

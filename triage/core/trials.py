@@ -62,6 +62,14 @@ class Problem:
         chosen = set(keys)
         return apply(self.baseline, (i.change for i in self.items if i.key in chosen))
 
+    def unset_env(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Variables that the named items leave out, also where the launch would inherit them."""
+        chosen = set(keys)
+        left = {
+            i.change.name for i in self.items if i.key in chosen and isinstance(i.change, UnsetEnv)
+        }
+        return tuple(sorted(left - self.config(chosen).env_values().keys()))
+
     def weight(self, keys: Iterable[str]) -> float:
         """Sum of the weights of the named items."""
         chosen = set(keys)

@@ -160,7 +160,8 @@ class ProcessTarget:
             raise UsageError(f"The folder {cwd} to start in does not exist.", hint=f"mkdir {cwd}")
 
     def _environment(self) -> dict[str, str]:
-        env = dict(os.environ) | dict(self._spec.env)
+        inherited = os.environ.keys() - set(self._spec.unset_env)
+        env = {name: os.environ[name] for name in inherited} | dict(self._spec.env)
         # A buffered line comes late or, of a killed process, never; silence would mean nothing.
         env.setdefault("PYTHONUNBUFFERED", "1")
         name, _, value = self._variable.partition("=")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.diagnosis import Diagnosis
-from triage.core.redact import redact_document
+from triage.core.redact import hide_problem, redact_document
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
@@ -101,13 +101,21 @@ def bisect(
         trial, number = step[0], len(journal.entries) + 1
         talk.starting(number, trial)
         folder = session.trial_folder(number)
-        result = launch_once(setup, problem.config(trial.items), folder, say=talk.event)
+        left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
+        result = launch_once(
+            setup.within(left_s),
+            problem.config(trial.items),
+            folder,
+            unset=problem.unset_env(trial.items),
+            say=talk.event,
+        )
         baseline = next((e for e in journal.entries if not e.items and e.seen is Seen.STARTS), None)
         entry = entry_of(number, trial, problem, result, baseline)
         _write_json(folder / "diagnosis.json", diagnosis_document(result.diagnosis))
         journal.append(entry)
         talk.finished(entry)
-    found = recommend(problem, journal.entries, causes())
+    # What is shown and stored of the proposal has no secrets; the launches had them.
+    found = recommend(hide_problem(problem), journal.entries, causes())
     if (searched := searched_entry(journal.entries)) is not None:
         session.write("diagnosis.json", diagnosis_document(diagnosis_of(session, searched)))
     session.write("recommendation.json", recommendation_document(found))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triage.core.config import Config, SetEnv, SetFlag, apply, argv
+from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, apply, argv
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import (
     Capture,
@@ -46,6 +46,11 @@ class Setup:
     cwd: Path
     patience: Patience
     engine: str
+
+    def within(self, seconds: float) -> Setup:
+        """The same for a launch that may take at most so long, though a second at least."""
+        total = max(1.0, min(self.patience.total_s, seconds))
+        return replace(self, patience=replace(self.patience, total_s=total))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +96,13 @@ def launch_once(
     config: Config,
     folder: Path,
     *,
+    unset: Sequence[str] = (),
     while_ready: Callable[[Server], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> TrialResult:
     """Launch `config` on a free port of the loopback and read its log.
+
+    `unset` names variables that the launch must not have, not even from the user's shell.
 
     Raises:
         HostError: the launch could not be made on this machine.
@@ -109,7 +117,8 @@ def launch_once(
         )
         spec = LaunchSpec(
             argv=(*setup.program, *argv(placed)),
-            env=_environment(setup, config),
+            env=_environment(setup, config, unset),
+            unset_env=tuple(unset),
             cwd=str(setup.cwd),
             port=port,
             engine=setup.engine,
@@ -121,9 +130,10 @@ def launch_once(
     return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason)
 
 
-def _environment(setup: Setup, config: Config) -> tuple[tuple[str, str], ...]:
-    """Variables of the setup, and those of the config on top."""
-    return apply(Config.of({}, dict(setup.env)), (SetEnv(n, v) for n, v in config.env)).env
+def _environment(setup: Setup, config: Config, unset: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Variables of the setup without these, and those of the config on top."""
+    common = apply(Config.of({}, dict(setup.env)), map(UnsetEnv, unset))
+    return apply(common, (SetEnv(n, v) for n, v in config.env)).env
 
 
 def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
@@ -138,7 +148,8 @@ def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
         case Hung(limit="total") if diagnosis.cause is None:
             return Seen.UNRESOLVED, "the total patience ended before the launch did"
         case Crashed() if diagnosis.signature == "none":
-            return Seen.UNRESOLVED, "the server ended without a line that says why"
+            said = diagnosis.title or "the server ended without a line that says why"
+            return Seen.UNRESOLVED, said
         case _:
             if any(cause.id == diagnosis.cause and cause.transient for cause in causes()):
                 return Seen.UNRESOLVED, f"{diagnosis.cause} says nothing about the flags"
