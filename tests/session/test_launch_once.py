@@ -10,6 +10,9 @@ import pytest
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv
 from triage.core.launch import Crashed, Patience
 from triage.core.trials import Item, Problem, Seen
+from triage.recipe import Recipe
+from triage.session.search import Search, Talk, bisect
+from triage.session.stored import open_session
 from triage.session.trial import Setup, launch_once
 
 pytestmark = pytest.mark.real
@@ -90,3 +93,22 @@ def test_a_launch_may_take_what_is_left_of_the_budget(tmp_path: Path) -> None:
     assert whole.within(100.0) == whole
     assert whole.within(7.5).patience == Patience(silent_s=20, total_s=7.5)
     assert whole.within(-3.0).patience.total_s == 1.0
+
+
+def test_a_launch_that_would_outlast_the_budget_is_cut_at_its_end(tmp_path: Path) -> None:
+    recipe = Recipe(
+        name="slow",
+        problem=Problem(name="slow", baseline=Config(), items=PROBLEM.items[3:], budget_s=1.5),
+        engine="sglang",
+        engine_version="0.5.23",
+        command=(sys.executable, "-c", "import time; time.sleep(60)"),
+        cwd=tmp_path,
+        patience=Patience(silent_s=30, total_s=60),
+    )
+    search = Search(recipe=recipe)
+    session, journal = open_session(search, tmp_path / "session", fresh=True)
+    quiet = Talk(starting=lambda *_: None, finished=lambda _: None, event=lambda _: None)
+    done, _ = bisect(search, session, journal, quiet)
+    assert done.reason == "budget"
+    assert [entry.seen for entry in journal.entries] == [Seen.UNRESOLVED]
+    assert 1.5 <= journal.entries[0].seconds < 15
