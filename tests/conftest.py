@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-pytest_plugins = ["launch_bench"]  # a bench for real launches and a small disk
+pytest_plugins = ["launch_bench"]  # a bench for real launches and a folder that fills up
 
 ROOT = Path(__file__).parents[1]
 

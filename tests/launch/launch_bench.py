@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from small_disk import small_disk
 
 from triage.core.launch import Capture, LaunchSpec, Patience
 from triage.launch import Server, free_port, launch, sockets, tree
@@ -96,23 +95,12 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder that takes 1 MB: a disk of that size, or without root a limit on file size."""
+def small_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that takes 1 MiB; where no disk can be mounted, a file that takes as much."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if os.geteuid() == 0:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
-        try:
-            yield folder
-        finally:
-            subprocess.run(["umount", folder], check=True)
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
-    try:
+    with small_disk(folder, size=1 << 20, largest_file=1 << 20):
         yield folder
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def alive_below(pid: int) -> list[tree.Proc]:

@@ -182,8 +182,8 @@ def test_a_disk_that_is_full_ends_the_launch(bench: Bench) -> None:
     assert caught.value.hint == f"df -h {bench.folder}"
 
 
-def test_a_disk_that_fills_up_ends_the_launch(bench: Bench, small_disk: Path) -> None:
-    bench.folder = small_disk
+def test_a_disk_that_fills_up_ends_the_launch(bench: Bench, small_folder: Path) -> None:
+    bench.folder = small_folder
     with pytest.raises(HostError, match=r"No space left on device|File too large"):
         bench.launch("flood:4", "hang")
-    assert 0 < (small_disk / "server.log").stat().st_size <= 1 << 20
+    assert 0 < (small_folder / "server.log").stat().st_size <= 1 << 20
