@@ -13,6 +13,13 @@ line's outermost function turns one into text.
 
 from __future__ import annotations
 
+from shlex import join
+
+
+def hint(*words: object) -> str:
+    """A command to type, its words quoted as a shell needs them."""
+    return join([str(word) for word in words])
+
 
 class TriageError(Exception):
     """A failure of ours: one sentence, a hint, an exit code.

@@ -43,7 +43,9 @@ def test_only_an_unfinished_session_of_the_same_problem_is_resumed() -> None:
     session.note(ended="budget")
     assert find_session("d1") == session.path, "a larger budget goes on"
     session.note(ended="found")
-    assert find_session("d1") is None
+    assert find_session("d1") == session.path, "an answer is not asked for twice"
+    session.note(ended="baseline-fails")
+    assert find_session("d1") is None, "what was wrong may have been mended"
 
 
 def test_a_single_launch_is_no_session_of_a_search() -> None:

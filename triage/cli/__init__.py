@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from triage.cli import console
-from triage.errors import HostError, TriageError
+from triage.errors import HostError, TriageError, hint
 
 # Command -> its module and the line in `triage --help`. The module is imported
 # only when its command runs: cold start matters.
@@ -55,12 +57,14 @@ class LazyGroup(click.Group):
             import difflib
 
             near = difflib.get_close_matches(name, COMMANDS, 1)
-            hint = f"triage {near[0]} --help" if near else "triage --help"
+            say = f"triage {near[0]} --help" if near else "triage --help"
             from triage.errors import UsageError
 
-            raise UsageError(f"there is no command {name!r}", hint=hint)
+            raise UsageError(f"there is no command {name!r}", hint=say)
         return super().resolve_command(ctx, args)
 
+
+SIGPIPE_CODE = 141  # as a shell shows a program that a closed pipe ended
 
 EPILOG = """\b
 Exit codes: 0 done, nothing wrong · 1 triage failed · 2 usage · 3 nothing to
@@ -72,12 +76,16 @@ failed, cause unknown · 12 no working configuration, or not confirmed ·
 
 @click.command(
     cls=LazyGroup,
+    invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(package_name="sglang-triage", prog_name="triage")
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> None:
     """Find out why an LLM inference server does not start, and what to change."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -104,11 +112,12 @@ def run(arguments: list[str]) -> int:
         )
     except BrokenPipeError:
         # The reader went away (`| head`): no fault of ours, and no more to say.
-        sys.stdout = None  # or Python flushes it at exit
-        return 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SIGPIPE_CODE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        failure = HostError(f"{where}{error.strerror or error}", hint="df -h . /tmp && id")
+        folder = next(p for p in Path(error.filename or ".").absolute().parents if p.is_dir())
+        failure = HostError(f"{where}{error.strerror or error}", hint=hint("df", "-h", folder))
         return _say(failure.message, failure.hint, failure.exit_code)
     return code if isinstance(code, int) else 0
 

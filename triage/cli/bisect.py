@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from triage.cli import console
-from triage.errors import Inconclusive, UsageError
+from triage.core.redact import hide_problem
+from triage.errors import Inconclusive, UsageError, hint
 
 if TYPE_CHECKING:
     from triage.core.search.recommend import Recommendation
@@ -60,7 +61,11 @@ def command(
 
     RECIPE states the baseline and what is wanted on top of it; or give a
     command that works and one that does not, each as a script, a one-line
-    command, a docker run line, a systemd unit or an SGLang --config YAML.
+    command, a systemd unit or an SGLang --config YAML.
+
+    What is launched is a process on this machine. A docker run line can be
+    read with triage config, and searched with --engine replay; this version
+    launches no container.
 
     The same command goes on with a session that was interrupted, and so does
     triage bisect --session FOLDER.
@@ -91,7 +96,7 @@ def _save(recipe: Recipe, target: Path) -> int:
     from triage.recipe import dump_recipe
 
     if target.exists():
-        raise UsageError(f"{target} exists already", hint=f"mv {target} {target}.old")
+        raise UsageError(f"{target} exists already", hint=hint("mv", target, f"{target}.old"))
     target.write_text(dump_recipe(recipe), encoding="utf-8")
     console.talk(f"recipe: {target}")
     return 0
@@ -104,7 +109,7 @@ def _dry_run(search: Search) -> int:
     from triage.core.config import argv
     from triage.core.search.plan import decision_lines, forecast
 
-    problem, setup = search.recipe.problem, search.setup
+    problem, setup = hide_problem(search.recipe.problem), search.setup
     low, high = forecast(problem)
     console.answer(f"{low} to {high} launches; nothing is launched now.\n")
     console.answer("\n".join(decision_lines(problem)))
@@ -129,8 +134,8 @@ def _bisect(
     if as_json:
         console.document(recommendation_document(found))
     elif found.config is not None and done.reason != "wanted-starts":
-        console.answer(recommendation_text(found, search.recipe.problem))
-    return console.code(_ended(done, found, session, journal), exit_zero=exit_zero)
+        console.answer(recommendation_text(found, hide_problem(search.recipe.problem)))
+    return console.code(_ended(done, found, session, journal, search), exit_zero=exit_zero)
 
 
 def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
@@ -140,7 +145,9 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
     low, high = forecast(search.recipe.problem)
     simulated = " (simulated)" if search.replay else ""
     console.talk(f"session: {session.path}{simulated}")
-    if journal.entries:
+    if session.facts.get("ended") == "found":
+        console.talk("this search has its answer; --fresh launches anew")
+    elif journal.entries:
         console.talk(f"resumed with {len(journal.entries)} finished trials")
     else:
         console.talk(f"forecast: {low} to {high} launches")
@@ -155,7 +162,7 @@ def _talk(search: Search, color: str) -> Talk:
     from triage.render.session_text import trial_head, trial_line
     from triage.session.search import Talk
 
-    problem = search.recipe.problem
+    problem = hide_problem(search.recipe.problem)
     _, most = forecast(problem)
     live = sys.stderr.isatty()
     on = console.coloured(color, stream="stderr")
@@ -176,34 +183,38 @@ def _talk(search: Search, color: str) -> Talk:
     return Talk(starting=starting, finished=finished, event=event)
 
 
-def _ended(done: Done, found: Recommendation, session: SessionFolder, journal: Journal) -> int:
+def _ended(
+    done: Done, found: Recommendation, session: SessionFolder, journal: Journal, search: Search
+) -> int:
     """Say what comes next, and give the exit code of how the search ended."""
     from triage.core.trials import Seen
 
     path = session.path
     match done.reason:
         case "found":
-            console.talk(f"next: triage confirm {path}")
+            console.talk(f"next: {hint('triage', 'confirm', path)}")
             return 0
         case "wanted-starts":
             raise Inconclusive(
                 "the configuration that was said to fail starts: there is nothing to bisect",
-                hint=f"triage confirm {path}",
+                hint=hint("triage", "confirm", path),
             )
         case "baseline-fails":
             last = journal.entries[-1]
+            log = path / f"trials/{last.number:03d}/server.log"
             console.talk(
                 f"error: the configuration that was said to start fails: "
-                f"{last.cause or last.signature}\n"
-                f"  try: triage classify {path}/trials/{last.number:03d}/server.log"
+                f"{last.cause or last.signature}\n  try: {hint('triage', 'classify', log)}"
             )
             return 10 if last.cause else 11
         case "budget":
-            more = 2 * len(journal.entries)
-            console.talk(f"{done.say}\n  try: triage bisect --session {path} --trials {more}")
+            more = ["--trials", 2 * len(journal.entries)]
+            if len(journal.entries) < search.recipe.problem.budget_trials:
+                more = ["--hours", f"{2 * sum(e.seconds for e in journal.entries) / 3600:.2g}"]
+            console.talk(f"{done.say}\n  try: {hint('triage', 'bisect', '--session', path, *more)}")
             return 12
         case _:
             lost = [e for e in journal.entries if e.seen is Seen.UNRESOLVED]
-            log = f"{path}/trials/{lost[-1].number:03d}/server.log" if lost else f"{path}/trials"
-            console.talk(f"{done.say}\n  try: triage classify {log}")
+            log = path / (f"trials/{lost[-1].number:03d}/server.log" if lost else "trials")
+            console.talk(f"{done.say}\n  try: {hint('triage', 'classify', log)}")
             return 13 if found.config is None else 12

@@ -28,12 +28,10 @@ def list_causes(*, as_json: bool = False, color: str = "auto", exit_zero: bool =
         rows = [{"id": c.id, "role": c.role.value, "title": c.title} for c in known]
         console.document({"schema": "triage.causes/1", "causes": rows})
         return 0
-    on = console.coloured(color)
     width = max(len(c.id) for c in known)
     for cause in known:
-        name = console.paint(f"{cause.id:<{width}}", "strong", on=on)
         note = "" if cause.role is Role.ROOT else f"[{cause.role.value}] "
-        console.answer(f"{name}  {note}{cause.title}")
+        console.answer(f"{cause.id:<{width}}  {note}{cause.title}")
     return console.code(0, exit_zero=exit_zero)
 
 
@@ -51,7 +49,7 @@ def check(folder: Path | None, *, as_json: bool, color: str, exit_zero: bool) ->
     else:
         on = console.coloured(color)
         for line in found:
-            console.answer(console.paint(line, "error", on=on))
+            console.answer(line, "error", on=on)
         if not found:
             console.answer(f"{len(knowledge.load_causes_from(folder))} causes, nothing to report")
     return console.code(14 if found else 0, exit_zero=exit_zero)

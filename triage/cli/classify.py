@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from triage.cli import console
+from triage.errors import hint
 
 
 @click.command(name="classify")
@@ -40,13 +39,15 @@ def command(
             if len(sources) > 1:
                 console.answer(("" if number == 0 else "\n") + f"== {source}")
             text = diagnosis_text(diagnosis, explain=explain)
-            first, _, rest = text.partition("\n")
             style = "good" if diagnosis.outcome == "healthy" else "error"
             on = console.coloured(color)
-            console.answer(console.paint(first, style, on=on) + ("\n" + rest if rest else ""))
+            console.answer(text, style, on=on)
         worst = _worse(worst, exit_code(diagnosis), alone=len(sources) == 1)
     if worst == 3 and not as_json:  # noqa: PLR2004  the documented code
-        console.talk(f"  try: ls -la {' '.join(str(Path(log)) for log in logs) or '.'}")
+        files = [log for log in logs if log != "-"]
+        console.talk(
+            f"  try: {hint('head', '-c', 300, *files) if files else 'triage classify FILE'}"
+        )
     return console.code(worst, exit_zero=exit_zero)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
+from triage.errors import hint
 
 
 @click.command(name="confirm")
@@ -24,24 +25,23 @@ def command(
     from triage.render.search_documents import confirmation_document
     from triage.render.session_text import confirmation_text
     from triage.session.handover import confirm, proposed_command
-    from triage.store import newest_session
+    from triage.store import SessionFolder, newest_session
 
     path = session or newest_session()
     if dry_run:
         console.answer(proposed_command(path))
         return 0
-    console.talk(f"session: {path}")
+    mark = " (simulated)" if SessionFolder.open(path).facts["simulated"] else ""
+    console.talk(f"session: {path}{mark}")
     folder, shown = confirm(path, console.talk)
     if as_json:
         console.document(confirmation_document(shown))
     else:
-        first, _, rest = confirmation_text(shown).partition("\n")
-        painted = console.paint(
-            first, "good" if shown.confirmed else "error", on=console.coloured(color)
-        )
-        console.answer(painted + ("\n" + rest if rest else ""))
+        style = "good" if shown.confirmed else "error"
+        console.answer(confirmation_text(shown), style, on=console.coloured(color))
     if shown.confirmed:
-        console.talk(f"next: triage runbook {folder.path}")
+        console.talk(f"next: {hint('triage', 'runbook', folder.path)}")
     else:
-        console.talk(f"  try: triage classify {folder.path / shown.folder}/server.log")
+        log = folder.path / shown.folder / "server.log"
+        console.talk(f"  try: {hint('triage', 'classify', log)}")
     return console.code(0 if shown.confirmed else 12, exit_zero=exit_zero)

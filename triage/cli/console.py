@@ -21,16 +21,25 @@ FINDINGS = frozenset({10, 11, 12, 13, 14})
 _STYLES = {"error": "red", "good": "green", "dim": "bright_black", "strong": None}
 
 
-def answer(text: str) -> None:
-    """Print the answer on stdout, secrets hidden: it is pasted into reports."""
-    from triage.core.redact import redact_text
+def answer(text: str, style: str = "", *, on: bool = False) -> None:
+    """Print the answer on stdout, harmless and without secrets: it is pasted into reports.
 
-    click.echo(redact_text(text))
+    The first line is painted in the style where colour is on.
+    """
+    first, _, rest = _harmless(text).partition("\n")
+    shown = paint(first, style, on=on) if style else first
+    click.echo(f"{shown}\n{rest}" if rest else shown, color=True)
+
+
+def page(text: str) -> None:
+    """Print a finished document on stdout as it is."""
+    click.echo(text, color=True)
 
 
 def talk(text: str, style: str = "", *, on: bool = False) -> None:
     """Print lines of talk on stderr, at once; what a server said in them is made harmless."""
-    click.echo(paint(_harmless(text), style, on=on) if style else _harmless(text), err=True)
+    shown = paint(_harmless(text), style, on=on) if style else _harmless(text)
+    click.echo(shown, err=True, color=True)
     sys.stderr.flush()
 
 

@@ -31,11 +31,10 @@ def command(cause: str, *, as_json: bool, color: str, exit_zero: bool) -> int:
         import difflib
 
         near = difflib.get_close_matches(cause, known, 1)
-        hint = f"triage explain {near[0]}" if near else "triage causes list"
-        raise UsageError(f"there is no cause {cause!r}", hint=hint)
+        say = f"triage explain {near[0]}" if near else "triage causes list"
+        raise UsageError(f"there is no cause {cause!r}", hint=say)
     if as_json:
         console.document(cause_document(known[cause]))
     else:
-        first, _, rest = cause_text(known[cause]).partition("\n")
-        console.answer(console.paint(first, "strong", on=console.coloured(color)) + "\n" + rest)
+        console.answer(cause_text(known[cause]), "strong", on=console.coloured(color))
     return console.code(0, exit_zero=exit_zero)

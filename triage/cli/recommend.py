@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
+from triage.errors import hint
 
 
 @click.command(name="recommend")
@@ -28,9 +29,9 @@ def command(session: Path | None, *, as_json: bool, color: str, exit_zero: bool)
         console.document(recommendation_document(found))
     else:
         _, _, search = reopen(folder.path)
-        first, _, rest = recommendation_text(found, search.recipe.problem).partition("\n")
         style = "good" if found.config is not None else "error"
-        console.answer(console.paint(first, style, on=console.coloured(color)) + "\n" + rest)
+        text = recommendation_text(found, search.recipe.problem)
+        console.answer(text, style, on=console.coloured(color))
     if found.config is not None:
-        console.talk(f"next: triage confirm {folder.path}")
+        console.talk(f"next: {hint('triage', 'confirm', folder.path)}")
     return console.code(0 if found.config is not None else 12, exit_zero=exit_zero)

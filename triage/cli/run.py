@@ -53,10 +53,7 @@ def command(
     if as_json:
         console.document(diagnosis_document(result.diagnosis))
     else:
-        text = diagnosis_text(result.diagnosis)
-        first, _, rest = text.partition("\n")
-        good = isinstance(result.capture.outcome, Ready)
-        painted = console.paint(first, "good" if good else "error", on=console.coloured(color))
-        console.answer(painted + ("\n" + rest if rest else ""))
+        style = "good" if isinstance(result.capture.outcome, Ready) else "error"
+        console.answer(diagnosis_text(result.diagnosis), style, on=console.coloured(color))
     console.talk(f"log: {result.capture.log}")
     return console.code(exit_code(result.diagnosis), exit_zero=exit_zero)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from triage.core.config import Change, Config, SetEnv, SetFlag, Value
+from triage.core.trials import Problem
 
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
 #   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
@@ -151,6 +153,15 @@ def hide_change(change: Change) -> Change:
             return SetEnv(name, redact_env({name: text})[name])
         case _:
             return change
+
+
+def hide_problem(problem: Problem) -> Problem:
+    """The problem as it may be shown and stored; its items keep their keys."""
+    return replace(
+        problem,
+        baseline=hide_config(problem.baseline),
+        items=tuple(replace(i, change=hide_change(i.change)) for i in problem.items),
+    )
 
 
 def is_hidden(value: Value) -> bool:

@@ -17,8 +17,9 @@ from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.handover.investigation import Investigation
 from triage.core.handover.runbook import build_runbook
 from triage.core.launch import Crashed, Hung, Interrupted, Ready
+from triage.core.redact import redact_text
 from triage.core.search.recommend import Recommendation, recommend
-from triage.errors import NotFoundWorking, NothingError, UsageError
+from triage.errors import NotFoundWorking, NothingError, UsageError, hint
 from triage.launch import Server
 from triage.render.markdown import markdown
 from triage.render.search_documents import (
@@ -51,7 +52,7 @@ def _proposal(session: SessionFolder, journal: Journal, search: Search) -> Recom
     if not journal.entries:
         raise NothingError(
             f"{session.path} holds no finished trial",
-            hint=f"triage bisect --session {session.path}",
+            hint=hint("triage", "bisect", "--session", session.path),
         )
     return recommend(search.recipe.problem, journal.entries, causes())
 
@@ -74,7 +75,7 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
     if proposal.config is None:
         raise NotFoundWorking(
             f"there is nothing to confirm: {proposal.say}",
-            hint=f"triage recommend {session.path}",
+            hint=hint("triage", "recommend", session.path),
         )
     session.forget(CONFIRMATION)
     exchanges: list[Exchange] = []
@@ -90,7 +91,10 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
     folder = session.trial_folder(1, name="confirmation")
     result: TrialResult | None = None
     try:
-        result = launch_once(search.setup, proposal.config, folder, while_ready=ask, say=say)
+        unset = search.recipe.problem.unset_env(proposal.items)
+        result = launch_once(
+            search.setup, proposal.config, folder, unset=unset, while_ready=ask, say=say
+        )
         reason = _why_not(result)
     except OSError as error:  # of a request: the launch itself raises errors of ours
         reason = f"the server did not answer a request: {error}"
@@ -113,7 +117,7 @@ def proposed_command(path: Path) -> str:
     session, journal, search = reopen(path)
     proposal = _proposal(session, journal, search)
     if proposal.config is None:
-        raise NotFoundWorking(proposal.say, hint=f"triage recommend {session.path}")
+        raise NotFoundWorking(proposal.say, hint=hint("triage", "recommend", session.path))
     return shlex.join([*search.setup.program, *argv(proposal.config)])
 
 
@@ -131,8 +135,13 @@ def _why_not(result: TrialResult) -> str:
             return f"the launch was interrupted by {by}"
 
 
-def write_runbook(path: Path, target: Path | None = None) -> Path:
-    """Write runbook.md from everything that the session holds; returns where it lies."""
+def write_runbook(path: Path) -> tuple[SessionFolder, str]:
+    """The runbook as Markdown, from everything that the session holds.
+
+    Raises:
+        NothingError: no trial has finished yet.
+        HostError: another triage works in the session.
+    """
     session, _, _ = reopen(path)
     session.lock()
     session, journal, search = reopen(path)
@@ -151,15 +160,20 @@ def write_runbook(path: Path, target: Path | None = None) -> Path:
         old_command=old,
         new_command=new,
         command_language=language,
+        cwd=_needed_folder(search),
+        session=str(path),
         assumptions=(*search.recipe.assumptions, *search.recipe.notes),
         reported=search.recipe.reported,
     )
-    text = markdown(build_runbook(found))
-    written = session.write("runbook.md", text)
-    if target is not None:
-        target.write_text(written.read_text(encoding="utf-8"), encoding="utf-8")
-        return target
-    return written
+    return session, redact_text(markdown(build_runbook(found)))
+
+
+def _needed_folder(search: Search) -> str:
+    """The folder of the launches, if a word of the command is a path relative to it."""
+    words = (*search.recipe.command, *argv(search.recipe.problem.baseline))
+    folder = search.recipe.cwd
+    relative = [w for w in words if not w.startswith(("-", "/")) and (folder / w).exists()]
+    return str(folder) if relative and search.replay is None else ""
 
 
 def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:
@@ -175,7 +189,8 @@ def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmat
         shown = confirmation_of(stored)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
-            f"{session.path / CONFIRMATION} is damaged", hint=f"triage confirm {session.path}"
+            f"{session.path / CONFIRMATION} is damaged",
+            hint=hint("triage", "confirm", session.path),
         ) from error
     return shown if shown.items == proposal.items else None
 
@@ -188,18 +203,20 @@ def _commands(search: Search, proposal: Recommendation) -> tuple[str, str, str, 
     """
     table = flag_table()
     problem = search.recipe.problem
-    wanted = problem.config(problem.keys())
     source = search.sources.get("good")
     if source:
         command = read_command(source, table)
     else:
-        command = ServerCommand(form="shell", program=search.recipe.command, config=wanted)
+        command = ServerCommand(
+            form="shell", program=search.recipe.command, config=problem.baseline
+        )
     language = {"systemd": "ini", "sglang-config": "yaml"}.get(command.form, "sh")
-    old = write_command(command, _placed(wanted, command), table)
-    new = ""
-    if proposal.config is not None:
-        new = write_command(command, _placed(proposal.config, command), table)
-    return (source or ""), old, new, language
+    configs = (problem.baseline, problem.config(problem.keys()), proposal.config)
+    base, old, new = (
+        write_command(command, _placed(config, command), table) if config else ""
+        for config in configs
+    )
+    return (source or base), old, new, language
 
 
 def _placed(config: Config, command: ServerCommand) -> Config:

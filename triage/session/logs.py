@@ -10,6 +10,7 @@ import glob
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -18,10 +19,11 @@ from triage.core.diagnosis import Diagnosis
 from triage.core.flags import FlagTable
 from triage.core.launch import Outcome
 from triage.core.log.diagnose import diagnose
-from triage.errors import HostError, NothingError, UsageError
+from triage.errors import HostError, NothingError, UsageError, hint
 from triage.knowledge import load_causes, load_flag_table
 
 _CHUNK = 1 << 18
+_COMPRESSED = {b"\x1f\x8b": "zcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"\xfd7zXZ": "xzcat"}
 _LOG_SUFFIXES = (".log", ".txt", ".out", ".err", ".json")
 
 
@@ -56,14 +58,14 @@ def log_sources(named: Sequence[str]) -> tuple[str, ...]:
                 if p.suffix in _LOG_SUFFIXES and p.is_file() and not _is_ours(p)
             )
             if not inside:
-                raise NothingError(f"{word} holds no log", hint=f"ls -R {word} | head")
+                raise NothingError(f"{word} holds no log", hint=hint("ls", "-R", word))
             found.extend(inside)
         elif path.exists():
             found.append(word)
         elif matches := sorted(glob.glob(word, recursive=True)):  # noqa: PTH207  a user's pattern
             found.extend(matches)
         else:
-            raise UsageError(f"{word} does not exist", hint=f"ls {path.parent}")
+            raise UsageError(f"{word} does not exist", hint=hint("ls", path.parent))
     return tuple(dict.fromkeys(found))
 
 
@@ -82,25 +84,32 @@ def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:
 
     Raises:
         HostError: it cannot be read.
+        UsageError: it is compressed.
     """
     name = "<stdin>" if source == "-" else source
     try:
         if source == "-":
-            return diagnose(
-                _chunks(sys.stdin.buffer),
-                causes(),
-                source=name,
-                outcome=outcome,
-                table=flag_table(),
-            )
+            return _diagnose(sys.stdin.buffer, name, outcome)
         with Path(source).open("rb") as file:
-            return diagnose(
-                _chunks(file), causes(), source=name, outcome=outcome, table=flag_table()
-            )
+            return _diagnose(file, name, outcome)
     except OSError as error:
         raise HostError(
-            f"cannot read {name}: {error.strerror}", hint=f"ls -l {source} && id"
+            f"cannot read {name}: {error.strerror}", hint=hint("ls", "-l", source)
         ) from error
+
+
+def _diagnose(file: IO[bytes], name: str, outcome: Outcome | None) -> Diagnosis:
+    chunks = _chunks(file)
+    first = next(chunks, b"")
+    for magic, program in _COMPRESSED.items():
+        if first.startswith(magic):
+            raise UsageError(
+                f"{name} is compressed",
+                hint=f"{hint(program, name if name != '<stdin>' else 'FILE')} | triage classify",
+            )
+    return diagnose(
+        chain((first,), chunks), causes(), source=name, outcome=outcome, table=flag_table()
+    )
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:

@@ -7,13 +7,14 @@ Not: searching (investigate.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from triage.command import read_argv, read_command_file
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Capture, Hung, LaunchSpec, Patience
-from triage.errors import UsageError
+from triage.errors import UsageError, hint
 from triage.launch import free_port, launch
 from triage.render.documents import diagnosis_document
 from triage.session.logs import causes, classify, flag_table
@@ -50,17 +51,17 @@ def run_once(
     direct, port = _named_port(words)
     session = _session(folder, argv)
     say(f"session: {session.path}")
-    with free_port() as free:
-        if port == 0 and direct:
-            port, argv = free, (*argv, "--port", str(free))
-            say(f"port: {free} (none was given)")
+    chosen = direct and port == 0
+    with free_port() if chosen else nullcontext(port or DEFAULT_PORT) as used:
+        if chosen:
+            argv = (*argv, "--port", str(used))
+            say(f"port: {used} (none was given)")
         elif port == 0:
-            port = DEFAULT_PORT
-            say(f"port: {port} (SGLang's default; the command names none)")
+            say(f"port: {used} (SGLang's default; the command names none)")
         spec = LaunchSpec(
             argv=argv,
             cwd=str(Path.cwd()),
-            port=port,
+            port=used,
             patience=Patience(silent_s=silent_s, total_s=total_s),
         )
         capture = launch(spec, session.trial_folder(1), Live(causes()), on_event=say)
@@ -82,7 +83,7 @@ def _session(folder: Path | None, argv: Sequence[str]) -> SessionFolder:
         if session.facts.get("name") != "run":
             raise UsageError(
                 f"{folder} holds a search, not a single launch",
-                hint=f"triage recommend {folder}",
+                hint=hint("triage", "recommend", folder),
             )
     else:
         session = SessionFolder.create(

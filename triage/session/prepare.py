@@ -12,7 +12,7 @@ from pathlib import Path
 
 from triage.command import read_command_file
 from triage.core.config import ServerCommand
-from triage.errors import HostError, UsageError
+from triage.errors import HostError, UsageError, hint
 from triage.recipe import Confirm, Noise, Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from triage.core.redact import hide_change, hide_config, is_hidden, redact_env, redact_text
-from triage.errors import HostError, UsageError
+from triage.core.redact import hide_problem, is_hidden, redact_env, redact_text
+from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe, dump_recipe, load_recipe
 from triage.session.logs import flag_table
 from triage.session.prepare import prepare
@@ -35,6 +35,11 @@ def open_session(
         found = find_session(digest)
     if found is not None:
         session = SessionFolder.open(found)
+        if session.facts["simulated"] and search.replay is None:
+            raise UsageError(
+                f"{found} is a session of the simulated engine",
+                hint=hint("triage", "bisect", "--session", found),
+            )
         if session.facts["digest"] != digest:
             raise UsageError(
                 f"{found} investigates another problem ({session.facts['name']})",
@@ -65,14 +70,9 @@ def _create(search: Search, folder: Path | None, digest: str) -> SessionFolder:
 
 def _hidden(recipe: Recipe) -> Recipe:
     """The recipe as it may be stored: every secret value hidden, wherever it stands."""
-    problem = replace(
-        recipe.problem,
-        baseline=hide_config(recipe.problem.baseline),
-        items=tuple(replace(i, change=hide_change(i.change)) for i in recipe.problem.items),
-    )
     return replace(
         recipe,
-        problem=problem,
+        problem=hide_problem(recipe.problem),
         env=tuple(redact_env(dict(recipe.env)).items()),
         cwd=recipe.cwd.absolute(),
     )
@@ -89,7 +89,7 @@ def reopen(path: Path) -> tuple[SessionFolder, Journal, Search]:
     if session.single:
         raise UsageError(
             f"{path} holds a single launch and no search",
-            hint=f"triage classify {path / 'trials/001/server.log'}",
+            hint=hint("triage", "classify", path / "trials/001/server.log"),
         )
     recipe = load_recipe(path / RECIPE, flag_table())
     facts = session.facts["replay"]
@@ -123,11 +123,11 @@ def reveal(session: SessionFolder, search: Search) -> Search:
     except UsageError:
         again = None
     if again is None or again.digest() != session.facts["digest"]:
-        files = " and ".join(str(path) for path in origin.values())
+        files = [str(path) for path in origin.values()]
         raise HostError(
-            f"{', '.join(hidden)} was hidden when the session was stored, and {files} no longer "
-            "says the same",
-            hint=f"ls -l {files}",
+            f"{', '.join(hidden)} was hidden when the session was stored, and "
+            f"{' and '.join(files)} no longer says the same",
+            hint=hint("ls", "-l", *files),
         )
     return replace(search, recipe=again.recipe)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.redact import redact_document, redact_text
-from triage.errors import HostError, NothingError, UsageError
+from triage.errors import HostError, NothingError, UsageError, hint
 
 ROOT = ".triage"
 _SCHEMA = "triage.session/1"
@@ -57,11 +57,11 @@ class SessionFolder:
         created = datetime.now().astimezone().isoformat(timespec="microseconds")
         try:
             folder = path if path is not None else _fresh_name(sessions_root())
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # logs hold what logs hold
             foreign = {p.name for p in folder.iterdir()} - {"trials", "recipe.yaml", "lock"}
             if any(not name.endswith(".new") for name in foreign):
                 raise UsageError(
-                    f"{folder} is not empty and holds no session", hint=f"ls -la {folder}"
+                    f"{folder} is not empty and holds no session", hint=hint("ls", "-la", folder)
                 )
             (folder / "trials").mkdir(exist_ok=True)
             session = cls(folder, {"schema": _SCHEMA, "created": created, **facts})
@@ -87,7 +87,8 @@ class SessionFolder:
         known = isinstance(facts, dict) and facts.get("schema") == _SCHEMA
         if not known or not facts.keys() >= _FACTS:
             raise UsageError(
-                f"{file} is not a session of this version of triage", hint=f"head -c 300 {file}"
+                f"{file} is not a session of this version of triage",
+                hint=hint("head", "-c", 300, file),
             )
         return cls(path, facts)
 
@@ -114,7 +115,7 @@ class SessionFolder:
             os.close(handle)
             raise HostError(
                 f"another triage works in {self.path}",
-                hint=f"fuser -v {self.path / 'lock'}",
+                hint=hint("fuser", "-v", self.path / "lock"),
             ) from error
         self._lock = handle
 
@@ -123,7 +124,7 @@ class SessionFolder:
         folder = self.path / name / f"{number:03d}"
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
-            if old.is_file():
+            if old.is_symlink() or not old.is_dir():
                 old.unlink()
         return folder
 
@@ -170,9 +171,15 @@ def newest_session() -> Path:
 
 
 def find_session(digest: str) -> Path | None:
-    """The newest session of the same problem that was interrupted or ran out of budget."""
+    """The newest session of the same problem whose verdicts still stand.
+
+    A search that found its answer is not made again; one that ended because the
+    baseline failed, everything started or too much stayed unresolved is: what was
+    wrong may have been mended.
+    """
     for session in reversed(_sessions(sessions_root())):
-        if session.facts["digest"] == digest and session.facts.get("ended") in (None, "budget"):
+        ended = session.facts.get("ended")
+        if session.facts["digest"] == digest and ended in (None, "budget", "found"):
             return session.path
     return None
 
@@ -191,7 +198,9 @@ def _parsed(file: Path) -> Any:
     try:
         return json.loads(file.read_bytes())
     except ValueError as error:
-        raise UsageError(f"{file} is damaged: it is no JSON", hint=f"head -c 300 {file}") from error
+        raise UsageError(
+            f"{file} is damaged: it is no JSON", hint=hint("head", "-c", 300, file)
+        ) from error
 
 
 def _fresh_name(root: Path) -> Path:
@@ -205,6 +214,5 @@ def _fresh_name(root: Path) -> Path:
 
 def unwritable(path: Path, error: OSError) -> HostError:
     """The error for a folder that cannot be written, with what to look at."""
-    return HostError(
-        f"cannot write {path}: {error.strerror}", hint=f"df -h {path.absolute().parent}"
-    )
+    known = next(p for p in (path.absolute(), *path.absolute().parents) if p.is_dir())
+    return HostError(f"cannot write {path}: {error.strerror}", hint=hint("df", "-h", known))

@@ -166,11 +166,11 @@ def test_the_cause_cites_its_line_and_what_misleads() -> None:
         Paragraph("These lines mislead:"),
         Bullets(("line 50: advice that any RuntimeError gets",)),
         Paragraph(
-            "Further lines that are not the reason: 2 consequences (from line 60), 1 of the "
+            "Further lines that are not the reason: 2 of consequences (from line 60), 1 of the "
             "shutdown (from line 70)."
         ),
-        Paragraph("The evidence points at:"),
-        Bullets(("a: its frame is in the traceback",)),
+        Paragraph("Before the search, suspicion fell on these flags:"),
+        Bullets(("a: its frame is in the traceback; the search confirmed it",)),
     )
 
 
@@ -361,8 +361,8 @@ def test_next_steps_name_remedies_that_nobody_tried() -> None:
         Bullets(
             (
                 "Confirm the proposal: triage confirm",
-                "For boom, not tried here: Lower it (lossy, costs: speed, evidence: modelled).",
-                "For hush, not tried here: Set <flag> to 1 (safe).",
+                "Known to help against boom: Lower it (lossy, costs: speed, evidence: modelled).",
+                "Known to help against hush: Set <flag> to 1 (safe).",
             )
         ),
     )
@@ -389,3 +389,43 @@ def test_a_section_without_blocks_is_left_out() -> None:
     book = build_runbook(replace(investigation(), diagnosis=None))
     assert Section("Cause", ()) not in book.sections
     assert "Cause" not in [s.title for s in book.sections]
+
+
+def test_a_suspect_that_the_search_cleared_is_said_to_be() -> None:
+    suspects = (Suspect(flag="a", value="4", why="w"), Suspect(flag="b", value=True, why="w"))
+    told = Diagnosis(source="x", outcome="failed", cause="boom", suspects=suspects)
+    journal = (*JOURNAL[:3], replace(FAILED, number=4, items=keys("a")))
+    found = Investigation(
+        problem=PROBLEM,
+        journal=journal,
+        recommendation=recommend(PROBLEM, journal),
+        diagnosis=told,
+    )
+    blocks = section(build_runbook(found), "Cause")
+    assert blocks[-1] == Bullets(
+        ("a: w; the search confirmed it", "b: w; the search cleared it of this failure")
+    )
+
+
+def test_what_the_proposal_does_already_is_no_next_step() -> None:
+    cause = Cause(
+        id="boom",
+        title="It goes boom",
+        remedies=(
+            Remedy(say="Run without a", unset=("a",)),
+            Remedy(say="Lower it", set_flags=(("c", "1"),)),
+        ),
+    )
+    plain = replace(investigation(causes=(cause,)), diagnosis=None)
+    (steps,) = section(build_runbook(plain), "Next steps")
+    assert isinstance(steps, Bullets)
+    assert [step for step in steps.items if "boom" in step] == [
+        "Known to help against boom: Lower it (manual)."
+    ]
+
+
+def test_commands_to_type_name_the_session() -> None:
+    found = replace(investigation(), session="my dir/s", confirmation=None)
+    (steps,) = section(build_runbook(found), "Next steps")
+    assert isinstance(steps, Bullets)
+    assert steps.items[0] == "Confirm the proposal: triage confirm 'my dir/s'"

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 from shlex import join as shell_join
 
-from triage.core.config import argv
+from triage.core.config import UnsetFlag, argv
 from triage.core.handover.document import Block, Bullets, Code, Paragraph, Table
 from triage.core.handover.investigation import Investigation
+from triage.core.redact import MARKER
 from triage.core.search.claims import Kind
 from triage.core.search.recommend import Choice
 from triage.core.trials import Seen
@@ -47,7 +48,12 @@ def change(found: Investigation) -> Iterable[Block]:
             )
             yield Code(compared, "diff")
     if found.new_command:
-        yield Paragraph("To paste:")
+        where = f" (the launches ran in {found.cwd})" if found.cwd else ""
+        yield Paragraph(f"To paste{where}:")
+        if MARKER in found.new_command:
+            yield Paragraph(
+                f"{MARKER} stands for a secret that was hidden; put the value in its place."
+            )
         yield Code(found.new_command.rstrip("\n"), found.command_language)
     else:
         yield Paragraph("The flags of the proposal, to paste:")
@@ -87,7 +93,7 @@ def proof(found: Investigation) -> Iterable[Block]:
             yield Paragraph(
                 "It is not confirmed: no launch of it has answered generations yet. To do that:"
             )
-            yield Code("triage confirm", "sh")
+            yield Code(found.command("confirm"), "sh")
         return
     where = f" ({shown.folder})" if shown.folder else ""
     ready = "never" if shown.ready_s is None else f"after {format_seconds(shown.ready_s)}"
@@ -176,16 +182,23 @@ def next_steps(found: Investigation) -> Iterable[Block]:
     steps: list[str] = []
     confirmed = found.confirmation is not None and found.confirmation.confirmed
     if found.recommendation.config is not None and not confirmed:
-        steps.append("Confirm the proposal: triage confirm")
+        steps.append(f"Confirm the proposal: {found.command('confirm')}")
     if found.recommendation.reason in {"budget", "unfinished"}:
-        steps.append("Go on with the search, with a larger budget: triage bisect")
+        steps.append(
+            f"Go on with the search, with a larger budget: {found.command('bisect', '--session')} "
+            f"--trials {2 * max(len(found.journal), 1)}"
+        )
     steps += _remedies(found)
     if steps:
         yield Bullets(tuple(dict.fromkeys(steps)))
 
 
 def _remedies(found: Investigation) -> Sequence[str]:
-    """Remedies of the causes of the failing sets, and of the diagnosis; none was launched here."""
+    """Remedies of the causes of the failing sets, and of the diagnosis.
+
+    What the proposal does already, dropping a flag, is no further step.
+    """
+    gone = {choice.key for choice in found.recommendation.drop}
     told = found.diagnosis
     steps: list[str] = []
     filled_in = None
@@ -194,6 +207,7 @@ def _remedies(found: Investigation) -> Sequence[str]:
         steps += [
             _remedy(told.cause or "this failure", r.say, r.disposition, r.cost, r.evidence)
             for r in told.remedies
+            if not (gone & {c.name for c in r.changes if isinstance(c, UnsetFlag)})
         ]
     by_id = {cause.id: cause for cause in found.causes}
     for name in dict.fromkeys(s.cause for s in found.recommendation.sets):
@@ -201,6 +215,7 @@ def _remedies(found: Investigation) -> Sequence[str]:
             steps += [
                 _remedy(name, r.say, r.disposition.value, r.cost, r.evidence)
                 for r in by_id[name].remedies
+                if not gone & set(r.unset)
             ]
     return steps
 
@@ -210,4 +225,4 @@ def _remedy(cause: str, say: str, disposition: str, cost: str, evidence: str) ->
     text = re.sub(r"\{(\w+)\}", r"<\1>", say).rstrip(".")
     price = f", costs: {cost}" if cost else ""
     basis = f", evidence: {evidence}" if evidence else ""
-    return f"For {cause}, not tried here: {text} ({disposition}{price}{basis})."
+    return f"Known to help against {cause}: {text} ({disposition}{price}{basis})."

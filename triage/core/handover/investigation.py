@@ -7,6 +7,7 @@ Not: writing it up (runbook.py) or loading it (triage.store).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import join as shell_join
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
@@ -37,8 +38,14 @@ class Investigation:
     old_command: str = ""
     new_command: str = ""
     command_language: str = "sh"
+    cwd: str = ""  # where the launches ran, if a path of the command is relative to it
+    session: str = ""  # path of the session's folder, for the commands to type next
     assumptions: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()
+
+    def command(self, name: str, *options: str) -> str:
+        """A command of triage on this investigation's session, to be typed."""
+        return shell_join(["triage", name, *options, *([self.session] if self.session else [])])
 
     @property
     def simulated(self) -> bool:

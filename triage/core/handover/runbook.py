@@ -114,13 +114,24 @@ def _cause(found: Investigation) -> Iterable[Block]:
     if told.decoys:
         yield Paragraph("These lines mislead:")
         yield Bullets(tuple(f"line {decoy.line}: {decoy.why}" for decoy in told.decoys))
-    noise = [("consequences", told.cascade), ("of the shutdown", told.teardown)]
+    noise = [("of consequences", told.cascade), ("of the shutdown", told.teardown)]
     counted = [f"{len(lines)} {what} (from line {min(lines)})" for what, lines in noise if lines]
     if counted:
         yield Paragraph(f"Further lines that are not the reason: {', '.join(counted)}.")
     if told.suspects:
-        yield Paragraph("The evidence points at:")
-        yield Bullets(tuple(f"{suspect.flag}: {suspect.why}" for suspect in told.suspects))
+        yield Paragraph("Before the search, suspicion fell on these flags:")
+        yield Bullets(tuple(_suspect(s.flag, s.why, found) for s in told.suspects))
+
+
+def _suspect(flag: str, why: str, found: Investigation) -> str:
+    """A suspect, and what the search made of it."""
+    told = found.diagnosis
+    own = [s for s in found.recommendation.sets if told and s.signature == told.signature]
+    if not own or not {flag} & found.problem.keys():
+        return f"{flag}: {why}"
+    if any(flag in s.items for s in own):
+        return f"{flag}: {why}; the search confirmed it"
+    return f"{flag}: {why}; the search cleared it of this failure"
 
 
 def _evidence(told: Diagnosis, root: Root) -> Iterable[Block]:
