@@ -74,17 +74,37 @@ def test_no_path_or_name_of_a_development_machine_is_tracked() -> None:
     assert guilty == []
 
 
-def test_make_targets_in_documents_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    targets = set(re.findall(r"^([\w-]+):", makefile, re.M))
-    for name in ("README.md", "CONTRIBUTING.md", ".ci/run"):
-        text = (ROOT / name).read_text()
-        for line in re.findall(r"\bmake ([a-z][\w -]*)", text):
-            for target in line.split():
-                if re.fullmatch(r"[a-z][a-z0-9-]*", target) and target in {
-                    *targets, "knowledge", "demo", "test", "lint", "types", "e2e", "models"
-                }:  # fmt: skip
-                    assert target in targets, f"{name}: make {target}"
+DOCUMENTS = sorted(
+    {
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", ".ci/run")),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "recipes").glob("*.md"),
+        *(ROOT / "fixtures").glob("*.md"),
+    }
+)
+
+
+def targets_named(text: str, *, code: bool = False) -> set[str]:
+    """The targets of each `make ...` in the code spans and blocks of a text; `code`: in all of it."""
+    spans = [text] if code else re.findall(r"```.*?\n(.*?)```|`([^`\n]+)`", text, re.DOTALL)
+    lines = "\n".join(span if isinstance(span, str) else "\n".join(span) for span in spans)
+    calls = re.findall(r"(?:^|[;&|]) *make((?: +\w[\w-]*)+)", lines, re.MULTILINE)
+    return {target for call in calls for target in call.split()}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_make_targets_in_a_document_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    assert targets_named(path.read_text(), code=path.name == "run") <= targets
+
+
+def test_targets_are_found_where_a_reader_would_type_them() -> None:
+    text = (
+        "```sh\nmake instal   # x\n$ ls; make demo\n```\nThey make nothing. `make lint tpyes` ends."
+    )
+    assert targets_named(text) == {"instal", "demo", "lint", "tpyes"}
+    named = [targets_named(path.read_text()) for path in DOCUMENTS]
+    assert {"install", "demo", "lint", "types", "test", "e2e", "models"} <= set().union(*named)
 
 
 def test_every_test_module_asserts_something() -> None:
