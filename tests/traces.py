@@ -1,4 +1,4 @@
-"""What a launch could leave on a machine: processes, listening ports, shared memory."""
+"""What a launch could leave on a machine: processes, and with them ports, and shared memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Descendants(threading.Thread):
     """Notes every process that comes to stand below this one while the context lasts.
 
     Leaving it, `left` names what outlived the launches: descendants that still
-    run (an orphan among them was below us before it was one), ports that they
-    listen on, and shared memory that came meanwhile and that nobody uses. Other
-    programs of the machine do not count.
+    run (an orphan among them was below us before it was one), and shared memory
+    that came meanwhile and that nobody uses. Ports are not looked at: none listens
+    without a process. Other programs of the machine do not count.
     """
 
     def __init__(self) -> None:
@@ -58,14 +58,8 @@ class Descendants(threading.Thread):
     def left(self) -> list[str]:
         """What is still there, in words; empty if nothing is."""
         running = [pid for pid, born in self._seen.items() if same_process(pid, born)]
-        ports = [
-            c.laddr.port
-            for c in psutil.net_connections("tcp")
-            if c.status == psutil.CONN_LISTEN and c.laddr and c.pid in running
-        ]
         return [
             *(f"process {pid}" for pid in alive(running)),
-            *(f"port {port}" for port in ports),
             *(f"/dev/shm/{name}" for name in sorted(shared_memory() - self._memory - in_use())),
         ]
 

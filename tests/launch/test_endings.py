@@ -7,12 +7,14 @@ import os
 import signal
 import socket
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from launch_bench import PATIENT, Bench
 
 from triage.core.launch import Crashed, Hung, Patience
 from triage.errors import HostError, UsageError
+from triage.launch import capture
 
 pytestmark = pytest.mark.real
 
@@ -173,13 +175,30 @@ def test_a_folder_that_cannot_be_written(bench: Bench, tmp_path: Path) -> None:
         bench.launch("exit:0")
 
 
-def test_a_disk_that_is_full_ends_the_launch(bench: Bench) -> None:
-    bench.folder.mkdir()
-    (bench.folder / "server.log").symlink_to("/dev/full")
+def test_a_disk_that_is_full_ends_the_launch(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = capture.create
+
+    def create(path: Path) -> BinaryIO:
+        return real(Path("/dev/full") if path.name == "server.log" else path)
+
+    monkeypatch.setattr(capture, "create", create)
     with pytest.raises(HostError) as caught:
         bench.launch("daemon:full", "say:hello", "hang", patience=PATIENT)
     assert "No space left on device" in caught.value.message
     assert caught.value.hint == f"df -h {bench.folder}"
+
+
+@pytest.mark.parametrize("name", ["server.log", "arrivals.jsonl", "exit.json", "stacks.txt"])
+def test_nothing_is_written_through_a_link(bench: Bench, tmp_path: Path, name: str) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    bench.folder.mkdir()
+    (bench.folder / name).symlink_to(precious)
+    with pytest.raises(HostError) as caught:
+        bench.launch("say:hello", "hang", patience=Patience(silent_s=0.5, total_s=20))
+    assert f"{bench.folder / name} is a link" in caught.value.message
+    assert caught.value.hint == f"rm {bench.folder / name}"
+    assert precious.read_text() == "mine"
 
 
 def test_a_disk_that_fills_up_ends_the_launch(bench: Bench, small_folder: Path) -> None:

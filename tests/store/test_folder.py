@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -142,3 +143,16 @@ def test_a_document_is_replaced_whole() -> None:
     assert session.read("a.json") == {"x": 2}
     assert session.read("none.json") is None
     assert not list(session.path.glob(".*.new"))
+
+
+def test_nothing_of_a_killed_launch_is_left_in_its_folder_not_even_a_dangling_link(
+    tmp_path: Path,
+) -> None:
+    session = SessionFolder.create(tmp_path / "s", FACTS)
+    folder = session.trial_folder(1)
+    (folder / "server.log").symlink_to(tmp_path / "nowhere")
+    (folder / "exit.json").symlink_to(tmp_path)
+    (folder / "diagnosis.json").write_text("{}")
+    os.mkfifo(folder / "stacks.txt")
+    assert list(session.trial_folder(1).iterdir()) == []
+    assert tmp_path.is_dir()

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from triage.errors import HostError
+from triage.errors import HostError, hint
 
 LOG, ARRIVALS, EXIT = "server.log", "arrivals.jsonl", "exit.json"
 
@@ -34,8 +34,8 @@ class Record:
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._log = self.log.open("wb", buffering=0)
-            self._arrivals = (self.folder / ARRIVALS).open("wb", buffering=0)
+            self._log = create(self.log)
+            self._arrivals = create(self.folder / ARRIVALS)
         except OSError as error:
             self.__exit__()
             raise cannot_write(self.folder, error) from error
@@ -59,9 +59,16 @@ class Record:
         """Write how the launch ended."""
         text = json.dumps({"schema": "triage.exit/1"} | facts, indent=2) + "\n"
         try:
-            (self.folder / EXIT).write_text(text, encoding="utf-8")
+            with create(self.folder / EXIT) as file:
+                _write(file, text.encode())
         except OSError as error:
             raise cannot_write(self.folder, error) from error
+
+
+def create(path: Path) -> BinaryIO:
+    """The file, new or emptied, unbuffered; never one that a link points to."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o666), "wb", buffering=0)
 
 
 def _write(file: BinaryIO | None, data: bytes) -> None:
@@ -73,6 +80,11 @@ def _write(file: BinaryIO | None, data: bytes) -> None:
 
 def cannot_write(folder: Path, error: OSError) -> HostError:
     """The sentence for a folder that takes no more."""
-    hint = f"df -h {folder}" if error.errno == errno.ENOSPC else f"ls -ld {folder}"
+    if error.errno == errno.ELOOP and error.filename:
+        return HostError(
+            f"{error.filename} is a link, and the launch's files are not written through links.",
+            hint=hint("rm", error.filename),
+        )
+    look = hint("df", "-h", folder) if error.errno == errno.ENOSPC else hint("ls", "-ld", folder)
     why = os.strerror(error.errno) if error.errno else str(error)
-    return HostError(f"The launch's files cannot be written to {folder}: {why}.", hint=hint)
+    return HostError(f"The launch's files cannot be written to {folder}: {why}.", hint=look)

@@ -12,7 +12,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from triage.errors import HostError
@@ -22,6 +22,8 @@ _USUAL_EPHEMERAL = 32_768
 _EXTRA = range(233, 240)
 # One place for every user and every TMPDIR: the ports are common to all.
 _LOCKS = Path("/tmp")  # noqa: S108  opened without following links
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @contextmanager
@@ -44,7 +46,8 @@ def reserve(span: int) -> Iterator[int]:
                 return
         finally:
             # Removed before it is let go: who waits for it sees that it is gone.
-            _path(base).unlink(missing_ok=True)
+            with suppress(FileNotFoundError, PermissionError):  # another user made it
+                _path(base).unlink()
             os.close(lock)
     raise HostError(
         f"No block of {span} free TCP ports was found between {_LOWEST} and {_ephemeral()}.",
@@ -66,12 +69,24 @@ def _path(base: int) -> Path:
 
 
 def _take(base: int) -> int | None:
-    """A locked descriptor of the block's file; None if somebody has it."""
+    """A locked descriptor of the block's file; None if somebody has it.
+
+    A file that a killed triage of another user left is locked like one of ours: to
+    read is enough for that. It is opened without O_CREAT, which the kernel refuses
+    for another's file in a folder like /tmp.
+    """
     try:
-        lock = os.open(_path(base), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        lock = os.open(_path(base), _FLAGS)
+    except FileNotFoundError:
+        try:
+            lock = os.open(_path(base), _FLAGS | os.O_CREAT | os.O_EXCL, 0o644)
+        except OSError:
+            return None  # somebody else was faster
     except OSError:
-        return None  # another user's
+        return None  # no file of a triage
     try:
+        with suppress(PermissionError):  # of another user, who has done it
+            os.fchmod(lock, 0o644)  # whatever the umask says
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         held = os.fstat(lock)
         if held.st_nlink and os.path.samestat(held, _path(base).stat()):

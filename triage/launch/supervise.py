@@ -21,7 +21,7 @@ from triage.core.redact import MARKER, redact_text
 from triage.core.watch import Watcher
 from triage.errors import HostError
 from triage.launch import stacks, tree
-from triage.launch.capture import Record, cannot_write
+from triage.launch.capture import Record, cannot_write, create
 from triage.launch.ready import Prover, api_key
 from triage.launch.server import Server
 from triage.launch.sockets import holder, listeners
@@ -249,7 +249,8 @@ class _Watch:
         self.say("patience is over; reading the stacks of its processes")
         path = self.record.folder / _STACKS
         try:
-            path.write_text(redact_text(stacks.dump(self.target.pids())), encoding="utf-8")
+            with create(path) as file:
+                file.write(redact_text(stacks.dump(self.target.pids())).encode())
         except OSError as error:
             raise cannot_write(self.record.folder, error) from error
         self.stacks = str(path)
