@@ -1,7 +1,7 @@
 """The shape of one knowledge file: a cause of failed startups.
 
 In:  nothing. Out: Cause, Remedy, Culprits.
-Not: reading YAML (triage.knowledge) or matching (signatures.py).
+Not: reading YAML (triage.knowledge) or matching (log/signatures.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In:  nothing. Out: Diagnosis and its parts, field for field the document
 `triage.diagnosis/1`.
-Not: finding the answer (diagnose.py) or printing it (triage.render).
+Not: finding the answer (log/diagnose.py) or printing it (triage.render).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The named stretches of a startup, in the order in which an engine passes them.
 
 Source: the phase column of the failure taxonomy; SGLang 0.5.23 prints the
-landmarks that landmarks.py recognises.
+landmarks that log/landmarks.py recognises.
 """
 
 from __future__ import annotations

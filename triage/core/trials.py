@@ -1,7 +1,7 @@
 """A search for failing sets, as values: the problem, its trials, what they showed.
 
 In:  nothing. Out: Problem, Item, Trial, Entry, Verdict.
-Not: choosing the next trial (plan.py) or launching it (triage.session).
+Not: choosing the next trial (search/plan.py) or launching it (triage.session).
 """
 
 from __future__ import annotations

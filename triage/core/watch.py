@@ -1,7 +1,7 @@
 """What a launcher wants to know of a log while it is being written.
 
 In:  raw bytes as they arrive. Out: the last phase, the ready line, the fatal line.
-Not: naming the cause (diagnose.py, once the launch has ended).
+Not: naming the cause (log/diagnose.py, once the launch has ended).
 """
 
 from __future__ import annotations

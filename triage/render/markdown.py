@@ -2,7 +2,7 @@
 
 In:  a Runbook; its text is not trusted, for lines of logs are in it.
 Out: one string, ended by a newline; the same input gives the same bytes.
-Not: what the document says (core.runbook) or writing it to a file.
+Not: what the document says (core.handover.runbook) or writing it to a file.
 """
 
 from __future__ import annotations

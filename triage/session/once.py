@@ -1,7 +1,7 @@
 """Launch a command once, as typed, and say what happened.
 
 In:  the words of a server command. Out: Once: its capture and diagnosis.
-Not: searching (investigate.py).
+Not: searching (search.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In:  a Problem and its journal, nothing else: resuming is calling it again.
 Out: Trials, each with its reason, or Done; a forecast and a tree for a dry run.
-Not: launching (triage.session) or reading a log (diagnose.py).
+Not: launching (triage.session) or reading a log (triage.core.log).
 """
 
 from __future__ import annotations
