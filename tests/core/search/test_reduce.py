@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.core.config import Config, SetFlag, UnsetFlag
+from triage.core.config import Change, Config, SetFlag, UnsetFlag
 from triage.core.search.journal import read_journal
 from triage.core.search.reduce import failing_sets, probes
 from triage.core.search.subsets import distinct, heaviest, less, with_needs
@@ -191,7 +191,7 @@ def test_needs_come_along_and_leave_together() -> None:
 @st.composite
 def leaving_out(draw: st.DrawFn) -> Problem:
     """Items that set flags, and items that leave the baseline's flags out; some need some."""
-    sets = [SetFlag(name, True) for name in "abc"[: draw(st.integers(1, 3))]]
+    sets: list[Change] = [SetFlag(name, True) for name in "abc"[: draw(st.integers(1, 3))]]
     drops = [UnsetFlag(name) for name in ("p", "q")[: draw(st.integers(1, 2))]]
     items = tuple(
         Item(key=item_key(change), change=change, weight=draw(st.integers(1, 4)))
