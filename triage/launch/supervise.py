@@ -141,6 +141,8 @@ class _Watch:
         self.prover.start()
         while (outcome := self._judge()) is None:
             self._read(_POLL_S)
+            if self.watcher.phase != "unknown":
+                self._tell(self.watcher.phase, f"{self.watcher.phase} after {self.seconds():.0f} s")
         self.phase = self.watcher.phase
         return outcome
 

@@ -6,6 +6,7 @@ Not: printing (triage.cli).
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from triage.core.causes import Cause, Remedy, Role
 from triage.core.config import Flag, words
 
 WIDTH = 80
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")  # filled from a log's line; here there is no log
 
 
 def cause_text(cause: Cause) -> str:
@@ -100,7 +102,7 @@ def _item(text: str) -> str:
 
 def _wrap(text: str, first: str = "", rest: str | None = None) -> str:
     return textwrap.fill(
-        " ".join(text.split()),
+        _PLACEHOLDER.sub(r"<\1>", " ".join(text.split())),
         WIDTH,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,
