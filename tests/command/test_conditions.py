@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,12 @@ def test_the_environment_of_triage_is_never_taken_in_silence(
     command = read(SERVER.replace("$M", "${M:-/d}"))
     assert command.config.get("model-path") == "/d"
     assert command.notes == ("${M:-/d}: its default is read, although M is set where triage runs",)
+
+
+def test_a_long_list_is_read_in_a_moment() -> None:
+    """Each name is looked at once, however many stand before it."""
+    names = " || ".join(f"A{n}=1" for n in range(40_000))
+    started = time.monotonic()
+    command = read(f"{names}\nM=/m; {SERVER}")
+    assert command.config.get("model-path") == "/m"
+    assert time.monotonic() - started < 10

@@ -343,6 +343,7 @@ BOMB = "a: &a [x, x]\n" + "".join(
         ("docker run --rm", "docker run names no image"),
         ("V0=xxxxxxxx\n" + "".join(f'V{i + 1}="$V{i}$V{i}"\n' for i in range(99)), "the variables of the command grow beyond any command line"),
         ("A=(a b)\n" + 'A=("${A[@]}" "${A[@]}")\n' * 99, "the variables of the command grow beyond any command line"),
+        ("if x; then " * 201, "the script is nested deeper than 200 blocks"),
         ("a: b\n" * 20_000, "the config file: too long for a config file"),
     ],
 )  # fmt: skip

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from triage.command.source import Word
+from triage.errors import UsageError
+
+MAX_NESTED = 200
 
 # list: what follows `&&` or `||`; group: `{ }`, which always runs.
 Kind = Literal["if", "loop", "case", "function", "list", "subshell", "group"]
@@ -62,7 +65,13 @@ class Variables:
         self._restore(name, (None, None, False, unsure))
 
     def enter(self, kind: Kind) -> None:
-        """A block begins."""
+        """A block begins.
+
+        Raises:
+            UsageError: no script is nested so deeply.
+        """
+        if len(self._blocks) == MAX_NESTED:
+            raise UsageError(f"the script is nested deeper than {MAX_NESTED} blocks")
         self._blocks.append(_Block(kind))
 
     def branch(self) -> None:
@@ -72,8 +81,7 @@ class Variables:
             block = self._blocks[-1]
             for name, state in block.touched.items():
                 self._restore(name, state)
-                block.other.setdefault(name, state)
-            block.touched.clear()
+            self._put_aside(block)
 
     def leave(self, *kinds: Kind) -> None:
         """The innermost block ends, if it is one of these."""
@@ -90,11 +98,17 @@ class Variables:
         if block.either:
             for name in block.touched:
                 self._restore(name, (None, None, False, True))
+            self._put_aside(block)
 
     def end_list(self) -> None:
         """What `&&` and `||` joined ends here."""
         if self.kind == "list":
             self._leave()
+
+    def _put_aside(self, block: _Block) -> None:
+        for name, state in block.touched.items():
+            block.other.setdefault(name, state)
+        block.touched.clear()
 
     def _leave(self) -> None:
         block = self._blocks.pop()
