@@ -67,7 +67,9 @@ def test_all_ranks_are_counted() -> None:
 def test_an_unknown_failure_shows_its_fingerprint() -> None:
     text = diagnosis_text(replace(NAMED, cause=None, title=""))
     assert text.startswith("unknown failure in kv-pool-init  (v1:0)\n")
-    assert "next:" not in text
+    assert text.endswith(
+        "\nnext: triage bisect --good COMMAND_THAT_WORKS --bad COMMAND_THAT_FAILED"
+    )
 
 
 def test_an_unnamed_assertion_shows_the_line_that_failed() -> None:
@@ -102,7 +104,7 @@ def test_a_failure_named_by_its_end_says_how_it_ended() -> None:
     assert lines[0].startswith(
         "failed in serving: the server came up, but it answers no generation"
     )
-    assert lines[-1].endswith("why  (v1:0)")
+    assert lines[-2].endswith("why  (v1:0)")
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in "".join(lines)
 
@@ -138,3 +140,10 @@ def test_a_long_line_is_wrapped_and_cut() -> None:
 def test_explain_adds_what_the_fingerprint_was_made_of() -> None:
     text = diagnosis_text(replace(NAMED, fingerprint_of="RuntimeError | x"), explain=True)
     assert "  print    v1:0 of: RuntimeError | x\n" in text
+
+
+def test_a_death_without_a_word_sends_to_the_kernels_log() -> None:
+    killed = Diagnosis(source="-", outcome="failed", phase="weight-load", cascade=(7,))
+    assert diagnosis_text(killed).endswith(
+        "\nnext: dmesg -T | grep -i -e oom -e killed -e segfault"
+    )

@@ -151,8 +151,13 @@ def _explained(d: Diagnosis) -> Iterator[str]:
 
 
 def _next(d: Diagnosis) -> Iterator[str]:
+    """The command to type next: it depends on how much is known."""
     if d.cause:
         yield f"next: triage explain {d.cause}"
+    elif d.outcome == "failed" and d.root is None and d.fingerprint is None:
+        yield "next: dmesg -T | grep -i -e oom -e killed -e segfault"
+    elif d.outcome in {"failed", "hung"}:
+        yield "next: triage bisect --good COMMAND_THAT_WORKS --bad COMMAND_THAT_FAILED"
 
 
 def _labelled(label: str, text: str) -> list[str]:
