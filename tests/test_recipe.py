@@ -424,3 +424,10 @@ def test_the_full_recipe_survives_writing(write, tmp_path: Path) -> None:  # typ
     again = tmp_path / "again.yaml"
     again.write_text(dump_recipe(recipe), encoding="utf-8")
     assert load_recipe(again, TABLE) == recipe
+
+
+def test_a_log_as_the_bad_command_keeps_the_environment_of_the_good_one() -> None:
+    good = command({"model-path": "m"}, {"HF_TOKEN": "x"})
+    bad = ServerCommand("server-args", (), Config.of({"model-path": "m", "ep-size": "8"}))
+    recipe = recipe_from_commands(good, bad, "x")
+    assert [item.key for item in recipe.problem.items] == ["ep-size"]

@@ -407,3 +407,17 @@ def test_a_pipe_that_is_open_already_is_read() -> None:
     command = read_command_file(Path(f"/dev/fd/{read}"), TABLE)
     os.close(read)
     assert command.config == Config.of({"model-path": "m"})
+
+
+def test_a_log_without_its_arguments_is_no_script() -> None:
+    log = (
+        "[2026-11-29 17:08:41] Use sglang serve\n  Example: sglang serve --model-path\n"
+        "[2026-11-29 17:08:42] done\n"
+    )
+    with pytest.raises(UsageError, match="this is a log"):
+        read_command(log, TABLE)
+
+
+def test_a_recipe_is_no_config_file_of_the_engine() -> None:
+    with pytest.raises(UsageError, match="a file of triage's own"):
+        read_command("schema: triage.recipe/1\nname: x\nengine: sglang\n", TABLE)

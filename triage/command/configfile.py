@@ -158,6 +158,14 @@ def _root(text: str, name: str) -> yaml.MappingNode:
         raise UsageError(f"{name}:{line}: {error.problem or 'no YAML'}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{name}: no YAML: {' '.join(str(error).split())[:100]}") from None
+    if isinstance(root, yaml.MappingNode) and any(
+        key.value == "schema" and str(value.value).startswith("triage.")
+        for key, value in root.value
+    ):
+        raise UsageError(
+            f"{name} is a file of triage's own, not a config file of the engine",
+            hint="triage bisect --dry-run RECIPE",
+        )
     if not isinstance(root, yaml.MappingNode) or any(
         not isinstance(key, yaml.ScalarNode) for key, _ in root.value
     ):

@@ -45,6 +45,9 @@ STDIN = ("-", "/dev/stdin")
 OPENED = Path("/dev/fd")
 EXPANSION = re.compile(r"\$\([^)]*\)+|\$\{[^}]*\}|\$\w+|`[^`]*`|^~[^/]*|%\w")
 HINT = "triage config --help"
+# A date and a time at the start of a line; a script has no such lines.
+LOG_LINE = re.compile(r"(?m)^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
+LOG_LINES = 2
 
 
 def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerCommand:
@@ -71,6 +74,11 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
     if len(text) > MAX_CHARS:
         raise UsageError(
             f"no command is {len(text)} characters long, and no line says server_args=", hint=HINT
+        )
+    if len(LOG_LINE.findall(text)) >= LOG_LINES:
+        raise UsageError(
+            "this is a log, and no line of it says server_args=: it does not tell what was typed",
+            hint="triage classify LOG",
         )
     if IS_UNIT.search(text):
         return _of_located(locate_unit(text), "the unit", text, table, base)

@@ -6,6 +6,7 @@ Not: reading the commands (triage.command).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from triage.core.config import ServerCommand, diff
@@ -20,7 +21,10 @@ OURS = frozenset(["host", "port"])
 
 def compare_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Recipe:
     """See triage.recipe.recipe_from_commands."""
-    changes = diff(good.config.without(OURS), bad.config.without(OURS))
+    # A log tells the arguments and not the environment: that of the good command stays.
+    env = good.config.env if bad.form == "server-args" else bad.config.env
+    wanted = replace(bad.config.without(OURS), env=env)
+    changes = diff(good.config.without(OURS), wanted)
     if not changes:
         raise UsageError(
             "the good and the bad command set the same flags and variables",
