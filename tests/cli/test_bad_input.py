@@ -196,12 +196,11 @@ def test_flags_without_a_program_come_with_a_way_out(triage: Run, tmp_path: Path
     for name, more in (("good.sh", ""), ("bad.sh", " --ep-size 8")):
         (tmp_path / name).write_text(f"--model-path /m --tp 8{more}\n")
     both = ("bisect", "--good", "good.sh", "--bad", "bad.sh", "--dry-run")
-    for name in ("good.sh", "bad.sh"):
-        done = triage(*both)
-        is_an_error(done, 2, rf"^{name} sets flags but names no program to launch$")
-        hint = done.stderr.rpartition("  try: ")[2]
-        subprocess.run(hint, shell=True, check=True, cwd=tmp_path)
-    assert triage(*both).returncode == 0
+    done = triage(*both)
+    is_an_error(done, 2, r"^good\.sh sets flags but names no program to launch$")
+    hint = done.stderr.rpartition("  try: ")[2]
+    subprocess.run(hint, shell=True, check=True, cwd=tmp_path)
+    assert triage(*both).returncode == 0, "of the bad one only the flags are needed"
 
 
 @pytest.mark.parametrize("words", [["config"], ["bisect"], ["bisect", "--bad", "b", "--good"]])

@@ -102,6 +102,14 @@ def _recipe(
     works, fails = read_command_file(good, table), read_command_file(bad, table)
     for path, command in ((good, works), (bad, fails)):
         _check_launchable(path, command, simulated=engine == "replay")
+    if not works.wrapper and not works.program:
+        # Of the bad one only the flags are used, so it may be a log or a config file.
+        mend = hint("sed", "-i", "1s/^/python -m sglang.launch_server /", good)
+        look = hint("triage", "config", good)
+        raise UsageError(
+            f"{good} sets flags but names no program to launch",
+            hint=mend if works.form in {"argv", "shell"} else look,
+        )
     recipe = recipe_from_commands(works, fails, f"{good.stem}-to-{bad.stem}")
     return recipe, {"good": works.text, "bad": fails.text}
 
@@ -115,11 +123,6 @@ def _check_launchable(path: Path, command: ServerCommand, *, simulated: bool) ->
         raise HostError(
             f"{path} starts a container, and this version launches processes only",
             hint=f"triage config {path}  # then give the command inside the container",
-        )
-    if not command.wrapper and not command.program:
-        raise UsageError(
-            f"{path} sets flags but names no program to launch",
-            hint=f"sed -i '1s/^/python -m sglang.launch_server /' {shlex.quote(str(path))}",
         )
     for part, written in command.unresolved:
         if part not in _OURS:
