@@ -97,6 +97,7 @@ def _save(recipe: Recipe, target: Path) -> int:
 
     if target.exists():
         raise UsageError(f"{target} exists already", hint=hint("mv", target, f"{target}.old"))
+    target.touch(mode=0o600)  # it launches, so it holds what the commands hold, keys too
     target.write_text(dump_recipe(recipe), encoding="utf-8")
     console.talk(f"recipe: {target}")
     return 0
