@@ -296,7 +296,13 @@ def test_the_answer_is_on_stdout_and_the_talk_on_stderr(triage: Run, tmp_path: P
     assert document["schema"] == "triage.recommendation/1"
     assert done.stdout.count("\n") == 1
     assert "\x1b" not in done.stdout + done.stderr, "no colour where there is no terminal"
-    assert max(map(len, done.stderr.splitlines())) <= 100
+    trials = [line for line in done.stderr.splitlines() if line.startswith("trial ")]
+    assert [re.sub(r"[\d.]+ s\)", "N s)", line.partition("  why: ")[0]) for line in trials] == [
+        "trial 1/2  the baseline  STARTS  (simulated, recorded, N s)",
+        f"trial 2/2  + flag-a  FAILS  {document['sets'][0]['signature']} in graph-capture"
+        "  (simulated, recorded, N s)",
+    ]
+    assert all(line.partition("  why: ")[2] for line in trials)
 
 
 @pytest.mark.parametrize("seed", range(3))

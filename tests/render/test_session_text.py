@@ -15,6 +15,7 @@ from triage.render.session_text import (
     confirmation_text,
     recommendation_text,
     sets_text,
+    trial_event,
     trial_head,
     trial_line,
     trials_text,
@@ -163,3 +164,18 @@ def test_failing_sets_name_failure_phase_and_trial() -> None:
 )
 def test_a_confirmation_is_said_in_a_line(shown: Confirmation, text: str) -> None:
     assert confirmation_text(shown) == text
+
+
+def test_a_trial_is_one_line_where_a_line_is_a_record() -> None:
+    entry = Entry(
+        number=2, items=frozenset({"ep-size"}), seen=Seen.FAILS, why="To see.\nReally.", searching="other",
+        signature="boom", cause="boom", phase="graph-capture", seconds=12.14, simulated=True,
+        provenance="assumed",
+    )  # fmt: skip
+    problem = Problem(
+        name="x", baseline=Config.of(), items=(Item(key="ep-size", change=SetFlag("ep-size", "8")),)
+    )
+    assert trial_event(entry, 6, problem) == (
+        "trial 2/6  + ep-size 8  OTHER_FAILURE  boom in graph-capture  "
+        "(simulated, assumed, 12 s)  why: To see. Really."
+    )

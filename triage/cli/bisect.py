@@ -155,12 +155,12 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
 
 
 def _talk(search: Search, color: str) -> Talk:
-    """One entry before a trial and one line after it; in a terminal also what it is doing."""
+    """One line a trial; in a terminal what it tries before, and what it is doing meanwhile."""
     import sys
 
     from triage.core.search.plan import forecast
     from triage.core.trials import Entry, Seen, Trial
-    from triage.render.session_text import trial_head, trial_line
+    from triage.render.session_text import trial_event, trial_head, trial_line
     from triage.session.search import Talk
 
     problem = hide_problem(search.recipe.problem)
@@ -170,12 +170,14 @@ def _talk(search: Search, color: str) -> Talk:
     styles = {Seen.STARTS: "good", Seen.FAILS: "error", Seen.UNRESOLVED: "dim"}
 
     def starting(number: int, trial: Trial) -> None:
-        console.talk(trial_head(trial, number, most, problem))
+        if live:
+            console.talk(trial_head(trial, number, most, problem))
 
     def finished(entry: Entry) -> None:
         if live:
             console.replace("")
-        console.talk(trial_line(entry), styles[entry.seen], on=on)
+        text = trial_line(entry) if live else trial_event(entry, most, problem)
+        console.talk(text, styles[entry.seen], on=on)
 
     def event(text: str) -> None:
         if live:

@@ -54,6 +54,21 @@ def trial_line(entry: Entry) -> str:
     return _wrapped(f"{start}{end}", LATER * 2)
 
 
+def trial_event(entry: Entry, most: int, problem: Problem) -> str:
+    """A finished trial on one line, however long: what, verdict, seconds, and why.
+
+    For logs and pipes, where a line is a record. `most` is the forecast's upper end.
+    """
+    of = f"/{most}" if entry.number <= most else ""
+    shown = [f"trial {entry.number}{of}", _what(entry.items, problem), _verdict(entry)]
+    if entry.seen is Seen.FAILS:
+        shown.append(f"{signature(entry)} in {entry.phase}")
+    elif entry.seen is Seen.UNRESOLVED and entry.reason:
+        shown.append(entry.reason)
+    shown.append(f"({_origin(entry)}{format_seconds(entry.seconds)})")
+    return _line(f"{'  '.join(shown)}  why: {entry.why}")
+
+
 def trials_text(problem: Problem, journal: Sequence[Entry]) -> str:
     """All finished trials, two lines each: what was on top of the baseline, and what it showed."""
     lines: list[str] = []
