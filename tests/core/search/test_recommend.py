@@ -311,3 +311,21 @@ def test_a_flag_that_may_go_is_kept_away() -> None:
     assert found.config == Config.of({"model-path": "/m"})
     assert ("without:old", True) in [(c.key, c.value) for c in found.keep]
     assert [c.key for c in found.drop] == ["new"]
+
+
+def test_a_trial_in_which_the_engine_moved_more_is_said_to_be_about_all_of_it() -> None:
+    problem = Problem(
+        name="x", baseline=Config.of(), items=(Item(key="a", change=SetFlag("a", "1")),)
+    )
+    journal = (
+        Entry(number=1, items=frozenset(), seen=Seen.STARTS),
+        Entry(
+            number=2, items=frozenset({"a"}), seen=Seen.FAILS, signature="s",
+            confounded=("page-size", "ep-size"),
+        ),
+    )  # fmt: skip
+    said = [c.say for c in recommend(problem, journal).claims if c.kind is Kind.NOT_SHOWN]
+    assert said == [
+        "In trial 2 the engine moved page-size and ep-size as well, so its verdict is about all "
+        "of them; setting them by hand would tell them apart."
+    ]

@@ -13,7 +13,7 @@ from enum import StrEnum
 from triage.core.search.journal import Known
 from triage.core.search.subsets import Keys, heaviest, rank
 from triage.core.trials import FailingSet
-from triage.core.wording import braces
+from triage.core.wording import braces, listed
 
 COUNTABLE = 10  # items; up to here the subsets that were not launched are counted
 NAMED = 4  # subsets; so many are named, more are only counted
@@ -121,6 +121,13 @@ def _not_shown(known: Known) -> Iterable[Claim]:
         names = ", ".join(braces(keys, problem) for keys in unasked)
         what = names if len(unasked) <= NAMED else f"{len(unasked)} combinations"
         yield Claim(kind=Kind.NOT_SHOWN, say=f"Not launched: {what}.")
+    for entry in known.resolved.values():
+        if entry.confounded:
+            yield Claim(
+                kind=Kind.NOT_SHOWN,
+                say=f"In trial {entry.number} the engine moved {listed(entry.confounded)} as well, "
+                "so its verdict is about all of them; setting them by hand would tell them apart.",
+            )
     if any(e.simulated for e in known.resolved.values()):
         yield Claim(
             kind=Kind.NOT_SHOWN,
