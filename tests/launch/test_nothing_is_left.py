@@ -76,6 +76,41 @@ def test_a_semaphore_is_found_although_it_was_renamed(bench: Bench) -> None:
     assert not Path(path).exists()
 
 
+def test_a_semaphore_is_found_although_its_process_died_between_two_looks(bench: Bench) -> None:
+    for _ in range(3):
+        bench.launch("semaphore", f"signal:{signal.SIGKILL}")
+        assert not Path(bench.log().split()[1]).exists()
+
+
+def test_a_semaphore_that_somebody_else_uses_stays(bench: Bench) -> None:
+    code = (
+        "import multiprocessing\nlock = multiprocessing.get_context('spawn').Semaphore()\n"
+        "print(lock._semlock.name.lstrip('/'), flush=True)\ninput()"
+    )
+    others: list[subprocess.Popen[str]] = []
+
+    def start(raw: bytes) -> None:
+        if b"UP" in raw:
+            others.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", code],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+
+    bench.watcher.hook = start
+    capture = bench.launch("say:UP", "sleep:1", "exit:1")
+    (other,) = others
+    assert other.stdout is not None
+    path = Path(f"/dev/shm/sem.{other.stdout.readline().strip()}")
+    assert capture.leftovers == ()
+    assert path.exists()
+    other.communicate("\n", timeout=10)
+    wait_until(lambda: not path.exists())
+
+
 def test_a_shared_memory_file_that_was_there_before_stays(bench: Bench, name: str) -> None:
     (SHM / name).write_bytes(b"x" * 4096)
     capture = bench.launch(f"shm:{name}", "sleep:1.5", "exit:1")  # longer than between two looks

@@ -234,7 +234,8 @@ class Guard:
                         stuck.add(proc.pid)
                         self.report("stuck", proc.pid, proc.state)
             time.sleep(0.002 if waited < 1 else 0.2)
-        for path in leftovers.remove_shared(self.shared):
+        ours = self.shared | leftovers.semaphores(self.before)
+        for path in leftovers.remove_shared(ours):
             self.report("left", path)
         for path in leftovers.remove_folder(self.order.tmpdir):
             self.report("left", path)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SHM = "/dev/shm"  # noqa: S108  the place of POSIX shared memory, no temporary file of ours
 
+_SEMAPHORE = f"{SHM}/sem.mp-"  # Source: multiprocessing.synchronize.SemLock._make_name
+
 # Device and inode. Names will not do: a semaphore is mapped under a temporary
 # name and then renamed.
 FileId = tuple[int, int]
@@ -38,6 +40,18 @@ def present() -> dict[FileId, str]:
     except OSError:
         return {}
     return found
+
+
+def semaphores(before: set[FileId]) -> set[FileId]:
+    """Named semaphores of multiprocessing that came since `before`.
+
+    A process may make one and be killed between two looks. Whoever has one
+    maps it as long as he lives, before it even has its name: so one that nobody
+    maps, once the launch is gone, is nobody's.
+    """
+    return {
+        key for key, path in present().items() if key not in before and path.startswith(_SEMAPHORE)
+    }
 
 
 def used_by(pids: Iterable[int]) -> set[FileId]:
