@@ -138,3 +138,36 @@ def test_run_hides_the_key_that_it_was_given(triage: Run, tmp_path: Path) -> Non
     )
     assert json.loads(done.stdout)["schema"] == "triage.diagnosis/1"
     assert leaks(tmp_path / "s", done.stdout, done.stderr) == []
+
+
+def test_a_secret_in_the_command_is_launched_and_not_stored(triage: Run, tmp_path: Path) -> None:
+    program = tmp_path / "show.py"
+    program.write_text(
+        "import os, sys\nopen('seen', 'a').write(os.environ['HF_TOKEN'] + ' ' + ' '.join(sys.argv) + '\\n')\nsys.exit('ValueError: no')\n"
+    )
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(
+        "schema: triage.recipe/1\nname: t\nlaunch:\n"
+        "  command: [env, HF_TOKEN=plainkeyvalue1, python3, show.py, --admin-api-key, apikeyvalue5]\n"
+        "baseline: {flags: {model-path: /m}}\nwanted:\n  - {flag: enable-metrics}\n"
+    )
+    triage("bisect", recipe, "--session", "s")
+    assert (
+        (tmp_path / "seen")
+        .read_text()
+        .startswith("plainkeyvalue1 show.py --admin-api-key apikeyvalue5")
+    )
+    assert leaks(tmp_path / "s") == []
+
+
+def test_the_environment_of_the_good_command_stays_beside_a_config_file(
+    triage: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "good.service").write_text(
+        "[Service]\nEnvironment=NCCL_DEBUG=INFO\nExecStart=/usr/bin/python3 -m sglang.launch_server --model-path /m\n"
+    )
+    (tmp_path / "bad.yaml").write_text("model-path: /m\nenable-metrics: true\n")
+    done = triage("bisect", "--good", "good.service", "--bad", "bad.yaml", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "NCCL_DEBUG" not in done.stdout
+    assert "enable-metrics" in done.stdout

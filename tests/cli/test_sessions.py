@@ -117,3 +117,53 @@ def test_the_documents_of_a_session_are_no_logs(triage: Run, tmp_path: Path) -> 
     done = triage("classify", "s", "--json")
     sources = [json.loads(line)["source"] for line in done.stdout.splitlines()]
     assert sources == sorted(str(p) for p in Path("s").glob("trials/*/server.log"))
+
+
+def test_a_launch_that_the_budget_ended_is_no_verdict(triage: Run, tmp_path: Path) -> None:
+    slow = Ending(ends="hang", phase="weight-load")
+    path = recipe(tmp_path, {frozenset(): STARTS, frozenset({"flag-a"}): slow})
+    path.write_text(path.read_text() + "launch: {patience: {silent: 10h, total: 20h}}\n")
+    done = triage("bisect", path, "--hours", "0.001", "--session", "s")
+    assert done.returncode == 12
+    assert "it ended trial 2, which proves nothing" in done.stderr
+    entries = (tmp_path / "s/journal.jsonl").read_text().splitlines()
+    assert [json.loads(line)["items"] for line in entries] == [[]]
+
+
+def test_what_is_wanted_now_counts_and_not_what_was(triage: Run, tmp_path: Path) -> None:
+    table = {
+        frozenset(): STARTS, frozenset({"flag-a"}): STARTS, frozenset({"flag-b"}): STARTS,
+        frozenset({"flag-a", "flag-b"}): FAILS,
+    }  # fmt: skip
+    path = recipe(tmp_path, table)
+    text = path.read_text()
+    for heavy, light in (("flag-a", "flag-b"), ("flag-b", "flag-a")):
+        path.write_text(text.replace(f"{{flag: {heavy}}}", f"{{flag: {heavy}, weight: 9}}"))
+        assert triage("bisect", path, "--session", "s").returncode == 0
+        document = json.loads(triage("recommend", "s", "--json").stdout)
+        assert [c["flag"] for c in document["drop"]] == [light]
+        assert set(json.loads(triage("confirm", "s", "--json").stdout)["items"]) == {heavy}
+
+
+def test_a_session_is_not_begun_anew_in_its_own_folder(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path)
+    assert triage("bisect", path, "--session", "s").returncode == 0
+    is_an_error(
+        triage("bisect", path, "--session", "s", "--fresh"), 2, r"^s holds a session already$"
+    )
+
+
+def test_the_runbook_says_what_had_to_be_assumed(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path)
+    path.write_text(path.read_text() + "noise: {miss: 0.1}\n")
+    done = triage("bisect", path, "--session", "s")
+    assert "note: noise has no effect" in done.stderr
+    triage("runbook", "s")
+    assert "noise has no effect" in (tmp_path / "s/runbook.md").read_text()
+
+
+def test_a_damaged_session_has_a_way_out(triage: Run, tmp_path: Path) -> None:
+    assert triage("bisect", recipe(tmp_path), "--session", "s").returncode == 0
+    facts = json.loads((tmp_path / "s/session.json").read_text())
+    (tmp_path / "s/session.json").write_text(json.dumps({**facts, "replay": 3}))
+    is_an_error(triage("recommend", "s"), 2, r"^s/session\.json is damaged$")

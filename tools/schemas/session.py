@@ -41,6 +41,8 @@ class Session(Document):
     """Role (good, bad) -> the command as the user gave it, secrets redacted."""
     origin: dict[str, str] = {}  # noqa: RUF012  pydantic copies it
     """Role (recipe, good, bad) -> absolute path of the file it was made of; only of a search."""
+    notes: list[str] = []  # noqa: RUF012  pydantic copies it
+    """What had to be assumed to read what the user gave."""
     ended: str | None = None
     """Why the search ended, as in `reason` of the recommendation; absent while it goes on."""
     argv: tuple[str, ...] = ()

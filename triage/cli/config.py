@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,11 +22,12 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
     """
     from triage.command import read_command_file
     from triage.core.config import Flag, words
-    from triage.core.redact import redact_env
+    from triage.core.redact import hide_config
     from triage.render.documents import config_document
     from triage.session.logs import flag_table
 
     found = read_command_file(file, flag_table())
+    found = replace(found, config=hide_config(found.config))
     if as_json:
         document = {
             "schema": "triage.config/1",
@@ -39,7 +41,7 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
         return 0
     on = console.coloured(color)
     console.answer(f"{found.form}: {' '.join(found.program)}", "strong", on=on)
-    for name, value in redact_env(found.config.env_values()).items():
+    for name, value in found.config.env:
         console.answer(f"  {name}={value}")
     for flag in found.config.flags:
         console.answer("  " + " ".join(words(Flag(flag.name, flag.value))))

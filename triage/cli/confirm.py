@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
-from triage.errors import hint
+from triage.errors import UsageError, hint
 
 
 @click.command(name="confirm")
@@ -28,6 +28,8 @@ def command(
     from triage.store import SessionFolder, newest_session
 
     path = session or newest_session()
+    if dry_run and as_json:
+        raise UsageError("a dry run is shown as text only", hint="triage confirm --dry-run")
     if dry_run:
         console.answer(proposed_command(path))
         return 0

@@ -8,15 +8,16 @@ Not: finding out what this machine is called (the caller knows its paths and nam
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from triage.core.config import Change, Config, SetEnv, SetFlag, Value
+from triage.core.config import Change, Config, SetEnv, SetFlag, Value, apply
 from triage.core.trials import Problem
 
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
 #   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
 #   of that length between its underscores
+#   a value in capitals only is a placeholder of a usage text
 #   `sk-` needs a start of its own: `disk-cache` and `task-queue-worker` hold it too
 _SECRETS = tuple(
     re.compile(pattern)
@@ -26,18 +27,23 @@ _SECRETS = tuple(
         rb"(?<![A-Za-z0-9_])AKIA([A-Z0-9]{16})(?![A-Za-z0-9])",
         rb"(?<![A-Za-z0-9_-])sk-([A-Za-z0-9_-]{16,})",
         rb"(?i:\bbearer[ ]+)([A-Za-z0-9._~+/-]{8,}=*)",
-        rb"(?i:--[a-z-]*api-key[ =]|\bapi_?key['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b)"
-        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]{4,})",
+        rb"(?i:--[a-z-]*(?:api-key|password|token|secret)[ =]"
+        rb"|\b(?:api[_-]?key|password)['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b|\$|[A-Z_]+\b)"
+        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]+)",
         rb"\b[a-z][a-z0-9+.-]*://[^\s:/@]+:([^\s:/@]+)(?=@)",
         # Variables as shells, units and containers set them; capitals only, for
         # `eos_token=2` is an engine's own word.
-        rb"(?<![A-Za-z0-9_-])[A-Z][A-Z0-9_]*"
+        rb"(?<=\")[A-Z0-9_]*(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)="
+        rb"(?!\$)([^\"\n]+)(?=\")",
+        rb"(?<![A-Za-z0-9_-])[A-Z0-9_]*"
         rb"(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)=['\"]?(?!\$)"
         rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\"]+)",
     )
 )
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
+_OTHER = f"{MARKER}-2"
+_TOO_COMMON = 4  # characters
 _SECRET_NAME = re.compile(
     r"(?i)(^|_|-)(TOKEN|PASS|SECRET([_-]\w+)*"
     r"|(SECRET|PASSWORD|PASSWD|(API|ACCESS|PRIVATE)[_-]?KEY|CREDENTIAL)S?)$"
@@ -131,6 +137,13 @@ def redact_document(value: object) -> object:
             return value
 
 
+def redact_words(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command with secrets hidden: by shape, and after an option of such a name."""
+    hidden = redact_document(list(words))
+    assert isinstance(hidden, list)  # noqa: S101  as a list goes in
+    return tuple(map(str, hidden))
+
+
 def _is_secret_flag(word: object) -> bool:
     """Whether the word is an option whose value, the next word, is secret."""
     return isinstance(word, str) and word.startswith("--") and bool(_SECRET_NAME.search(word))
@@ -156,12 +169,52 @@ def hide_change(change: Change) -> Change:
 
 
 def hide_problem(problem: Problem) -> Problem:
-    """The problem as it may be shown and stored; its items keep their keys."""
-    return replace(
-        problem,
-        baseline=hide_config(problem.baseline),
-        items=tuple(replace(i, change=hide_change(i.change)) for i in problem.items),
-    )
+    """The problem as it may be shown and stored; its items keep their keys and their effects.
+
+    Two secrets of one name stay two: what an item changes is still changed when hidden.
+    """
+    baseline = hide_config(problem.baseline)
+    items = []
+    for item in problem.items:
+        change = hide_change(item.change)
+        if apply(baseline, (change,)) == baseline:
+            change = _other(change)
+        items.append(replace(item, change=change))
+    return replace(problem, baseline=baseline, items=tuple(items))
+
+
+def _other(change: Change) -> Change:
+    """A hidden change that is not what the baseline hides under the same name."""
+    match change:
+        case SetFlag(name):
+            return SetFlag(name, _OTHER)
+        case SetEnv(name):
+            return SetEnv(name, _OTHER)
+        case _:
+            return change
+
+
+def secrets_of(problem: Problem, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Every value of the problem and of `env` that is secret by its name, the longest first."""
+    values = {v for n, v in env.items() if _SECRET_NAME.search(n)}
+    configs = (problem.baseline, problem.config(problem.keys()))
+    for config in configs:
+        values |= {v for n, v in config.env if _SECRET_NAME.search(n)}
+        values |= {
+            f.value
+            for f in config.flags
+            if isinstance(f.value, str) and _SECRET_NAME.search(f.name)
+        }
+    return tuple(sorted((v for v in values if v), key=lambda v: (-len(v), v)))
+
+
+def hide_literals(text: str, secrets: Iterable[str]) -> str:
+    """The text without these values where they stand as words, and without what looks secret."""
+    for secret in secrets:
+        if len(secret) < _TOO_COMMON:
+            continue  # `1` stands in many places; beside its name it is hidden all the same
+        text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MARKER, text)
+    return redact_text(text)
 
 
 def is_hidden(value: Value) -> bool:

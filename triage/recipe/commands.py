@@ -21,8 +21,9 @@ OURS = frozenset(["host", "port"])
 
 def compare_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Recipe:
     """See triage.recipe.recipe_from_commands."""
-    # A log tells the arguments and not the environment: that of the good command stays.
-    env = good.config.env if bad.form == "server-args" else bad.config.env
+    # A log and a config file tell no environment: that of the good command stays.
+    flags_only = bad.form in {"server-args", "sglang-config"}
+    env = good.config.env if flags_only else bad.config.env
     wanted = replace(bad.config.without(OURS), env=env)
     changes = diff(good.config.without(OURS), wanted)
     if not changes:

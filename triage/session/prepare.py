@@ -71,11 +71,14 @@ def prepare(
         if not played.is_file():
             raise UsageError(f"{played} does not exist", hint=hint("ls", played.parent))
         replay = Replay(landscape=played, speed=speed or recipe.speed)
+    elif replay is not None:
+        replay = Replay(landscape=landscape or replay.landscape, speed=speed or replay.speed)
     elif landscape is not None or speed is not None:
         raise UsageError(
             "--landscape and --speed are for the simulated engine",
             hint="triage bisect RECIPE --engine replay --landscape FILE",
         )
+    recipe = replace(recipe, cwd=recipe.cwd.absolute())
     return Search(recipe=_with_limits(recipe), replay=replay, sources=sources, origin=origin)
 
 
@@ -122,7 +125,7 @@ def _check_launchable(path: Path, command: ServerCommand, *, simulated: bool) ->
     if command.wrapper and not simulated:
         raise HostError(
             f"{path} starts a container, and this version launches processes only",
-            hint=f"triage config {path}  # then give the command inside the container",
+            hint=hint("triage", "config", path) + "  # then give the command inside the container",
         )
     for part, written in command.unresolved:
         if part not in _OURS:

@@ -22,7 +22,14 @@ from triage.recipe import Recipe
 from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
 from triage.session.logs import causes, classify
-from triage.session.trial import Setup, entry_of, launch_once, replay_setup, stored_outcome
+from triage.session.trial import (
+    Setup,
+    ended_by_us,
+    entry_of,
+    launch_once,
+    replay_setup,
+    stored_outcome,
+)
 from triage.store import Journal, SessionFolder
 
 
@@ -102,13 +109,20 @@ def bisect(
         talk.starting(number, trial)
         folder = session.trial_folder(number)
         left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
+        limited = setup.within(left_s)
         result = launch_once(
-            setup.within(left_s),
+            limited,
             problem.config(trial.items),
             folder,
             unset=problem.unset_env(trial.items),
             say=talk.event,
         )
+        if limited != setup and ended_by_us(result):
+            step = Done(
+                reason="budget",
+                say=f"The time is spent: it ended trial {number}, which proves nothing.",
+            )
+            break
         baseline = next((e for e in journal.entries if not e.items and e.seen is Seen.STARTS), None)
         entry = entry_of(number, trial, problem, result, baseline)
         _write_json(folder / "diagnosis.json", diagnosis_document(result.diagnosis))

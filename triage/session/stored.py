@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from triage.core.redact import hide_problem, is_hidden, redact_env, redact_text
+from triage.core.redact import (
+    hide_literals,
+    hide_problem,
+    is_hidden,
+    redact_env,
+    redact_words,
+    secrets_of,
+)
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe, dump_recipe, load_recipe
 from triage.session.logs import flag_table
@@ -31,6 +38,8 @@ def open_session(
     """
     digest = search.digest()
     found = folder if folder and (folder / "session.json").exists() else None
+    if found is not None and fresh:
+        raise UsageError(f"{found} holds a session already", hint=hint("ls", "-d", f"{found}-2"))
     if found is None and folder is None and not fresh:
         found = find_session(digest)
     if found is not None:
@@ -45,9 +54,13 @@ def open_session(
                 f"{found} investigates another problem ({session.facts['name']})",
                 hint="triage bisect --help  # --session ANOTHER_FOLDER",
             )
+        session.lock()
+        # What does not change a verdict, such as a weight, is as it is wanted now.
+        session.write(RECIPE, dump_recipe(_hidden(search.recipe)))
+        session.note(**_told(search))
     else:
         session = _create(search, folder, digest)
-    session.lock()
+        session.lock()
     return session, Journal(session.path / JOURNAL)
 
 
@@ -62,10 +75,19 @@ def _create(search: Search, folder: Path | None, digest: str) -> SessionFolder:
         "replay": {"landscape": str(replay.landscape.absolute()), "speed": replay.speed}
         if replay
         else None,
-        "sources": {role: redact_text(text) for role, text in search.sources.items()},
-        "origin": {role: str(path.absolute()) for role, path in search.origin.items()},
+        **_told(search),
     }
     return SessionFolder.create(folder, facts, beside={RECIPE: dump_recipe(_hidden(search.recipe))})
+
+
+def _told(search: Search) -> dict[str, object]:
+    """What the user gave and what was assumed of it, for the runbook; secrets hidden."""
+    secrets = secrets_of(search.recipe.problem, dict(search.recipe.env))
+    return {
+        "sources": {role: hide_literals(text, secrets) for role, text in search.sources.items()},
+        "origin": {role: str(path.absolute()) for role, path in search.origin.items()},
+        "notes": list(search.recipe.notes),
+    }
 
 
 def _hidden(recipe: Recipe) -> Recipe:
@@ -73,6 +95,7 @@ def _hidden(recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         problem=hide_problem(recipe.problem),
+        command=redact_words(recipe.command),
         env=tuple(redact_env(dict(recipe.env)).items()),
         cwd=recipe.cwd.absolute(),
     )
@@ -91,11 +114,20 @@ def reopen(path: Path) -> tuple[SessionFolder, Journal, Search]:
             f"{path} holds a single launch and no search",
             hint=hint("triage", "classify", path / "trials/001/server.log"),
         )
-    recipe = load_recipe(path / RECIPE, flag_table())
-    facts = session.facts["replay"]
-    replay = Replay(landscape=Path(facts["landscape"]), speed=facts["speed"]) if facts else None
-    origin = {role: Path(file) for role, file in session.facts.get("origin", {}).items()}
-    search = Search(recipe=recipe, replay=replay, sources=session.facts["sources"], origin=origin)
+    recipe, facts = load_recipe(path / RECIPE, flag_table()), session.facts
+    try:
+        played = facts["replay"]
+        search = Search(
+            recipe=replace(recipe, notes=tuple(facts.get("notes", recipe.notes))),
+            replay=Replay(landscape=Path(played["landscape"]), speed=float(played["speed"]))
+            if played
+            else None,
+            sources=dict(facts["sources"]),
+            origin={role: Path(file) for role, file in facts.get("origin", {}).items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        file = path / "session.json"
+        raise UsageError(f"{file} is damaged", hint=hint("head", "-c", 900, file)) from error
     return session, Journal(path / JOURNAL), search
 
 
@@ -122,6 +154,9 @@ def reveal(session: SessionFolder, search: Search) -> Search:
         )
     except UsageError:
         again = None
+    if again is not None:
+        # The folder of the launches is the one that it was, wherever this is typed.
+        again = replace(again, recipe=replace(again.recipe, cwd=search.recipe.cwd))
     if again is None or again.digest() != session.facts["digest"]:
         files = [str(path) for path in origin.values()]
         raise HostError(
@@ -129,7 +164,16 @@ def reveal(session: SessionFolder, search: Search) -> Search:
             f"{' and '.join(files)} no longer says the same",
             hint=hint("ls", "-l", *files),
         )
-    return replace(search, recipe=again.recipe)
+    problem = replace(
+        again.recipe.problem,
+        items=tuple(
+            replace(item, weight=stored.weight)
+            for item, stored in zip(
+                again.recipe.problem.items, search.recipe.problem.items, strict=True
+            )
+        ),
+    )
+    return replace(search, recipe=replace(again.recipe, problem=problem))
 
 
 def _hidden_names(recipe: Recipe) -> list[str]:
@@ -141,4 +185,5 @@ def _hidden_names(recipe: Recipe) -> list[str]:
     return [
         *(f"--{name}" for name, value in both.items() if is_hidden(value)),
         *(name for name, value in env.items() if is_hidden(value)),
+        *(["the command"] if any(map(is_hidden, recipe.command)) else []),
     ]

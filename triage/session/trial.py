@@ -156,6 +156,15 @@ def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
             return Seen.FAILS, ""
 
 
+def ended_by_us(result: TrialResult) -> bool:
+    """Whether nothing but the total time that we gave it ended the launch."""
+    match result.capture.outcome:
+        case Hung(limit="total"):
+            return True
+        case _:
+            return False
+
+
 def stored_outcome(folder: Path) -> Outcome | None:
     """How a launch of an earlier run ended, from what it left in its folder; None if unknown."""
     kinds: dict[str, type[Ready | Crashed | Hung | Interrupted]] = {

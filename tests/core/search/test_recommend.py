@@ -104,7 +104,7 @@ def test_claims_keep_what_is_shown_implied_and_assumed_apart() -> None:
         "failure does not show.",
     ]
     assert says(found, Kind.IMPLIED) == [
-        "Every heavier combination holds a set that failed, so none of them starts, if adding a "
+        "Every heavier combination that the rules allow holds a set that failed, so none of them starts, if adding a "
         "flag never repairs a failure."
     ]
     assert says(found, Kind.ASSUMED) == [
@@ -257,7 +257,9 @@ def test_of_two_that_exclude_each_other_the_dropped_one_says_so() -> None:
         not_both=(("a", "b"),),
     )
     found = recommend(problem, [starts(1), starts(2, "b")])
-    assert [(c.key, c.why) for c in found.drop] == [("a", "it excludes something that weighs more")]
+    assert [(c.key, c.why) for c in found.drop] == [
+        ("a", "a rule excludes it beside something that is kept")
+    ]
 
 
 def test_an_idle_item_is_kept() -> None:

@@ -74,11 +74,13 @@ def _shown(known: Known, best: Keys, sets: Sequence[FailingSet]) -> Iterable[Cla
 
 def _implied(known: Known, best: Keys, reason: str) -> Iterable[Claim]:
     """That nothing heavier can start, or the launches that speak against the reasoning."""
-    if reason == "found":
+    if reason == "found" and not known.failing():
+        yield Claim(kind=Kind.SHOWN, say="The rules allow no heavier combination.")
+    elif reason == "found":
         yield Claim(
             kind=Kind.IMPLIED,
-            say="Every heavier combination holds a set that failed, so none of them starts, if "
-            "adding a flag never repairs a failure.",
+            say="Every heavier combination that the rules allow holds a set that failed, so none "
+            "of them starts, if adding a flag never repairs a failure.",
         )
         yield from _only_assumed(known, best)
     for good in known.starting():

@@ -59,8 +59,11 @@ def _next_step(known: Known) -> tuple[Trial, ...] | Done:
     if known.pending(wanted):
         return (_wanted(problem, wanted),)
     if wanted in known.starting():
-        every = "Everything that is wanted" if wanted == problem.keys() else "All that can be had"
-        return Done(reason="wanted-starts", say=f"{every} starts together.")
+        if wanted == problem.keys():
+            return Done(reason="wanted-starts", say="Everything that is wanted starts together.")
+        return Done(
+            reason="found", say="All that the rules allow of what is wanted starts together."
+        )
     searched = _searched(known, wanted)
     return (
         _singles(known, searched)

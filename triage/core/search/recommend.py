@@ -190,7 +190,7 @@ class _Picked:
         if alone is None:
             return "it cannot be had: what it requires and what excludes it contradict each other"
         if not self.known.problem.allowed(self.best | alone):
-            return "it excludes something that weighs more"
+            return "a rule excludes it beside something that is kept"
         if any(alone <= lost for lost in self.known.given_up()):
             return "a launch with it stayed unresolved"
         return "no launch with it has started so far"
