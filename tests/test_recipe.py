@@ -431,3 +431,37 @@ def test_a_log_as_the_bad_command_keeps_the_environment_of_the_good_one() -> Non
     bad = ServerCommand("server-args", (), Config.of({"model-path": "m", "ep-size": "8"}))
     recipe = recipe_from_commands(good, bad, "x")
     assert [item.key for item in recipe.problem.items] == ["ep-size"]
+
+
+def test_variables_are_needed_pinned_and_left_out_like_flags(write) -> None:  # type: ignore[no-untyped-def]
+    text = SMALL.replace("baseline:", "launch: {env: {MY_L: 1}}\nbaseline:\n  env: {MY_A: 1}")
+    more = '  - {unset: "env:MY_L"}\npin: ["env:MY_A"]\n'
+    more += 'requires: [{flag: ep, needs: "env:MY_A"}]\n'
+    problem = load_recipe(write(text + more), TABLE).problem
+    assert problem.pinned == ("env:MY_A",)
+    assert problem.requires == (("ep-size", "env:MY_A"),)
+    assert problem.allowed({"ep-size"})
+    assert problem.items[-1] == Item(key="without:env:MY_L", change=UnsetEnv("MY_L"))
+    assert problem.unset_env({"without:env:MY_L"}) == ("MY_L",)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("  - {env: MY_L, value: '1'}", ":10: wanted[2]: MY_L=1: the baseline is so already"),
+        ("  - {env: MY_A, value: '2'}", ":10: wanted[2]: MY_A=2: the baseline is so already"),
+        ('  - {unset: "env:MY_B"}', ":10: wanted[2]: without MY_B: the baseline is so already"),
+        ('pin: ["env:MY_B"]', ":10: pin[0]: env:MY_B is not in the baseline, did you mean env:MY"),
+        (
+            'requires: [{flag: ep, needs: "env:MY_B"}]',
+            ":10: requires[0].needs: env:MY_B is neither wanted nor in the baseline, did you",
+        ),
+    ],
+)
+def test_what_every_launch_has_is_no_change(write, more: str, said: str) -> None:  # type: ignore[no-untyped-def]
+    env = "launch: {env: {MY_L: 1, MY_A: 1}}\nbaseline:\n  env: {MY_A: 2}"
+    path = write(SMALL.replace("baseline:", env) + more)
+    with pytest.raises(UsageError) as caught:
+        load_recipe(path, TABLE)
+    assert caught.value.message.removeprefix(str(path)).startswith(said)
+    assert caught.value.hint == f"cat -n {path}"

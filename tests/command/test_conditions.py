@@ -145,3 +145,133 @@ def test_a_long_list_is_read_in_a_moment() -> None:
     command = read(f"{names}\nM=/m; {SERVER}")
     assert command.config.get("model-path") == "/m"
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "unresolved", "env"),
+    [
+        (f"M=/m {SERVER}", "$M", {"M": "/m"}),
+        (f"M=/m >log {SERVER}", "$M", {"M": "/m"}),
+        (f"M+=/m {SERVER}", "$M", {}),
+        (f"M=/m true; {SERVER}", "$M", {}),
+        (f"if x; then M=/m y; fi; {SERVER}", "$M", {}),
+    ],
+)
+def test_assignments_before_a_command_are_not_seen_by_its_words(
+    text: str, unresolved: str, env: dict[str, str]
+) -> None:
+    command = read(text)
+    assert command.unresolved == (("--model-path", unresolved),)
+    assert command.config.env_values() == env
+    assert "$M is not set here: it stands as it is written" in command.notes
+
+
+def test_two_assignments_before_the_server_leave_both_words_unresolved() -> None:
+    command = read(f"M=/m2 TP=8 {SERVER} --tp-size $TP")
+    assert command.unresolved == (("--model-path", "$M"), ("--tp-size", "$TP"))
+    assert command.config.env_values() == {"M": "/m2", "TP": "8"}
+
+
+def test_the_value_from_before_is_what_the_words_of_a_command_get() -> None:
+    command = read(f"M=/m; export TP=4; TP=8 {SERVER} --tp-size $TP")
+    assert command.config.flag_values() == {"model-path": "/m", "tp-size": "4"}
+    assert command.config.env_values() == {"TP": "8"}
+    command = read(f"M=/m; export TP=4\nif x; then TP=5; fi\nTP=8 {SERVER} --tp-size $TP")
+    assert command.unresolved == (("--tp-size", "$TP"),)
+    assert command.config.env_values() == {"TP": "8"}
+    assert read(f"M=/m; TP=8 B=$TP {SERVER}").config.env_values() == {"TP": "8", "B": "8"}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "M=/n | cat",
+        "cat | M=/n",
+        "x |\n M=/n",
+        "M=/n &",
+        "true && M=/n &",
+        "{ M=/n; } &",
+        "{ M=/n; } | cat",
+        "if x; then M=/n; fi &",
+        "for i in 1; do M=/n; done | cat",
+        "while read i; do M=/n; done < f | cat",
+        "x | while read i; do M=/n; done",
+        "case $X in a|b) M=/n;; esac &",
+        "(M=/n) && y | { M=/n; }",
+        "read M | cat",
+        "(( M = 9 )) | cat",
+        "(source env.sh)",
+        "((M == 9))",
+        "((x); (M=/n))",
+        "M=/n true",
+        "M+=/n true",
+    ],
+)
+def test_what_runs_in_a_subshell_changes_nothing(between: str) -> None:
+    command = read(f"M=/m\n{between}\n{SERVER}")
+    assert command.config.get("model-path") == "/m"
+    assert command.unresolved == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"M=/m\n{SERVER} | tee log",
+        f"M=/m\n{SERVER} &\nwait",
+        f"true; {{ M=/m; {SERVER}; }} 2>&1 | tee log",
+        f"M=/m && {SERVER} &",
+        f"case $X in a|b) M=/m; {SERVER};; esac",
+        f"if (x) then M=/m; {SERVER}; fi",
+        f"M=/n\nx & M=/m\n{SERVER}",
+        f"x | y; M=/m\n{SERVER}",
+    ],
+)
+def test_what_was_set_in_the_same_subshell_is_known(text: str) -> None:
+    command = read(text)
+    assert command.config.get("model-path") == "/m"
+    assert command.unresolved == ()
+
+
+@pytest.mark.parametrize(
+    ("between", "why"),
+    [
+        ("printf -v M 7", "is set by printf"),
+        ("printf -vM %s 7", "is set by printf"),
+        ("let M=3", "is set by arithmetic"),
+        ("let 'N = 1' M++", "is set by arithmetic"),
+        ("(( M = 9 ))", "is set by arithmetic"),
+        ("((M <<= (1 + 2)))", "is set by arithmetic"),
+        ("echo $((M++))", "is set by arithmetic"),
+        ("for ((M=0; M<3; M++)); do x; done", "is set under a condition"),
+        ("eval M=5", "may be set by `eval M=5`"),
+        ("source ./env.sh", "may be set by `source ./env.sh`"),
+        (". ./env.sh", "may be set by `. ./env.sh`"),
+        ("declare M=/n", "is set by declare"),
+        ("mapfile -t M < f", "is set under a condition"),
+        ("M=/n $EMPTY", "is set under a condition"),
+    ],
+)
+def test_what_is_set_by_other_means_is_not_known(between: str, why: str) -> None:
+    command = read(f"EMPTY=\nM=/m\n{between}\n{SERVER}")
+    assert command.unresolved == (("--model-path", "$M"),)
+    assert f"$M {why}: it stands as it is written" in command.notes
+
+
+def test_a_text_that_is_not_read_makes_every_name_unsure_with_a_note() -> None:
+    command = read(f"M=/m TP=4\nARGS=(a)\nsource x.sh\nPORT=1\n{SERVER} --tp $TP --port $PORT")
+    assert command.unresolved == (("--model-path", "$M"), ("--tp-size", "$TP"))
+    assert command.config.get("port") == "1"
+    assert "`source x.sh` is not read: ARGS, M, TP may have another value after it" in command.notes
+    command = read(f"eval A=5\n{SERVER.replace('$M', '${A:-7}')}")
+    assert command.unresolved == (("--model-path", "${A:-7}"),)
+    command = read(f"source x.sh\n{SERVER.replace('$M', '${A:-/m}')}")
+    assert command.config.flag_values() == {"model-path": "/m"}
+    assert "${A:-/m}: its default is read, although `source x.sh` may set it" in command.notes
+
+
+@pytest.mark.parametrize("end", ["", "\n", " &\nwait\n", " | tee log\n"])
+def test_the_directory_is_the_one_in_which_the_server_stands(end: str) -> None:
+    command = read(f"M=/m; cd /srv && {SERVER}{end}")
+    assert command.cwd == "/srv"
+    assert command.unresolved == ()
+    assert read(f"M=/m; (cd /srv; {SERVER})").cwd == "/srv"

@@ -7,12 +7,15 @@ Not: words and quoting (shell.py), wrappers and programs (program.py).
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from triage.command.program import locate
 from triage.command.shell import ShellReader, Simple
 from triage.command.source import ASSIGNMENT, SHELL, EnvSite, Layer, Located
+from triage.command.variables import assigned_in
 
 # Commands that change nothing for the server.
 _HARMLESS = """
@@ -21,6 +24,7 @@ date declare rm tail grep shift curl nvidia-smi readonly local read for select f
 """
 HARMLESS = frozenset(_HARMLESS.split())
 MAX_NAMED = 5
+LEADING_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)  # of `NAME`, `NAME=value`, `NAME[0]`
 CWD = "cd "  # no variable's name: where the working directory stands among them
 
 
@@ -47,9 +51,9 @@ class _Script:
             found = self._locate(simple, form)
             if not found:
                 self._step(simple)
-        if found:
-            if not found.wrapper:
+            elif not found.wrapper:
                 self._place(found)
+        if found:
             found.notes += [note for note in self.reader.notes if note not in found.notes]
             if self.left_out:
                 named = "; ".join(self.left_out[:MAX_NAMED])
@@ -72,10 +76,14 @@ class _Script:
         if not simple.words:
             return None
         known = self.reader.variables
-        last = {site.name: site for site in (*self.sites, *simple.sites)}
-        unknown = {name for name, site in last.items() if site.open or name in known.unsure}
+        # What stands before the command holds for it, whatever the script knows of the name.
+        own = {site.name: site for site in simple.sites}
+        last = {site.name: site for site in self.sites} | own
+        unsure = known.unsure - own.keys()
+        unknown = {name for name, site in last.items() if site.open or name in unsure}
         # An export that was unset, or made in a subshell, is no more.
         held = {name for name, site in last.items() if known.values.get(name) == site.value}
+        held |= own.keys()
         sites = [s for s in (*self.sites, *simple.sites) if s.name in held - unknown]
         layer = Layer(self.text, SHELL, sites, env_at=simple.words[0].start)
         # Copies: a command that turns out to be another one must leave no trace.
@@ -100,9 +108,16 @@ class _Script:
                 self._export(simple)
             case "unset":
                 self._unset(words[1:])
-            case "read":
-                for name in words[1:]:
-                    self.reader.variables.forget(name, unsure=True)
+            case "read" | "mapfile" | "readarray" | "getopts":
+                self._set_unseen(words[1:], "")
+            case "declare" | "typeset" | "readonly" | "local":
+                self._set_unseen([w for w in words[1:] if "=" in w], f"is set by {words[0]}")
+            case "printf" if words[1:2] and words[1].startswith("-v"):
+                self._set_unseen([words[1][2:], *words[2:3]], "is set by printf")
+            case "let":
+                self._set_unseen(assigned_in("; ".join(words[1:])), "is set by arithmetic")
+            case "source" | "." | "eval":
+                self._run_unseen(words)
             case "cd" if len(words) > 1:
                 known, to = self.reader.variables, simple.words[-1]
                 cwd = PurePosixPath(known.values.get(CWD, "")) / to.value
@@ -112,10 +127,32 @@ class _Script:
             case _:
                 pass
 
+    def _set_unseen(self, names: Iterable[str], why: str) -> None:
+        """The command sets these, to what cannot be told here."""
+        for word in names:
+            if name := LEADING_NAME.match(word):
+                self.reader.variables.forget(name[0], unsure=True, why=why)
+
+    def _run_unseen(self, words: list[str]) -> None:
+        """A text is run that is not read here: it may set any name again."""
+        known = self.reader.variables
+        shown = " ".join(words)[:60]
+        before = (known.values.keys() | known.arrays.keys()) - {CWD}
+        self._set_unseen(sorted(before), f"may be set by `{shown}`")
+        if words[0] == "eval":
+            self._set_unseen(assigned_in(" ".join(words[1:])), f"may be set by `{shown}`")
+        if before:
+            named = ", ".join(sorted(before)[:MAX_NAMED]) + (", ..." * (len(before) > MAX_NAMED))
+            self.reader.notes.append(
+                f"`{shown}` is not read: {named} may have another value after it"
+            )
+        self.reader.unread = f"`{shown}`"
+        self.left_out.append(shown)
+
     def _unset(self, names: list[str]) -> None:
         for name in names:
             self.reader.variables.forget(name)
-            if self.reader.variables.kind is None:
+            if self.reader.variables.certain:
                 self.exported.pop(name, None)
 
     def _export(self, simple: Simple) -> None:

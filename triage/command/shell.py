@@ -18,8 +18,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from triage.command.fields import Fields
 from triage.command.source import ASSIGNMENT, EnvSite, Word, line_of
-from triage.command.variables import Kind, Variables
+from triage.command.variables import Kind, Variables, assigned_in
 from triage.errors import UsageError
 
 BLANK = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
@@ -37,6 +38,10 @@ BRACED = re.compile(
 )
 ARRAY = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=\(", re.ASCII)
 APPEND = re.compile(r"(?P<name>[A-Za-z_]\w*)\+=", re.ASCII)
+# `(( ))` whose brackets match; what else begins so is a subshell in a subshell.
+ARITHMETIC = re.compile(
+    r"\(\((?P<inner>(?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+)\)\)",
+)
 FUNCTION = re.compile(r"\([ \t]*\)")
 HEREDOC_END = re.compile(r"['\"\\]")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "e": "\x1b"}
@@ -58,44 +63,6 @@ class Simple:
     end: int = 0
 
 
-class _Fields:
-    """The words that one word of the text becomes; a finished one is (value, unresolved)."""
-
-    def __init__(self) -> None:
-        self.done: list[Word | tuple[str, bool]] = []
-        self._parts: list[str] = []
-        self._seen = self._open = False
-
-    def add(self, text: str, *, is_open: bool = False) -> None:
-        """Text that belongs to the word being read."""
-        self._parts.append(text)
-        self._seen = True
-        self._open |= is_open
-
-    def split(self, value: str) -> None:
-        """An unquoted variable: its blanks part words."""
-        if value[:1].isspace():
-            self.finish()
-        for number, piece in enumerate(value.split()):
-            if number:
-                self.finish()
-            self.add(piece)
-        if value[-1:].isspace():
-            self.finish()
-
-    def spread(self, words: list[Word]) -> None:
-        """The items of an array, each with its own place."""
-        self.finish()
-        self.done += words
-
-    def finish(self) -> None:
-        """The word being read ends here."""
-        if self._seen:
-            self.done.append(("".join(self._parts), self._open))
-        self._parts = []
-        self._seen = self._open = False
-
-
 class ShellReader:
     """One pass over a script; variables are known from the lines above."""
 
@@ -103,6 +70,7 @@ class ShellReader:
         self.text = text
         self.variables = Variables(variables)
         self.notes: list[str] = []
+        self.unread = ""  # the last command that runs a text which is not read here
         self._pattern = False  # between `case` or `;;` and the `)` behind the pattern
         self._function = False  # `name()` was read, its body follows
         self._goes_on = False  # the last operator lets the list go on in the next line
@@ -119,12 +87,16 @@ class ShellReader:
                 continue
             if match := REDIRECT.match(self.text, self._at):
                 self._redirect(match)
+            elif not simple.sites and (match := self._arithmetic(simple)):
+                self.variables.begin()
+                self._calculate(match["inner"])
+                self._at = match.end()
             elif match := OPERATOR.match(self.text, self._at):
                 if match[0] == "(" and self._defines_function(simple):
                     simple = Simple()
                     continue
                 self._at = match.end()
-                if (simple.words or simple.sites) and not self._pattern:
+                if self._finished(simple) and not self._pattern:
                     yield simple
                 simple = Simple()
                 self._operator(match[0])
@@ -133,8 +105,26 @@ class ShellReader:
             else:
                 self._goes_on = False
                 self._add_word(simple)
-        if simple.words or simple.sites:
+        if self._finished(simple):
             yield simple
+
+    def _finished(self, simple: Simple) -> bool:
+        """A command ends here: assignments without one stay. False if there is nothing."""
+        stay = self.variables.end_prefix(stays=not simple.words)
+        if simple.sites and not simple.words and not stay:  # `A=1 $COMMAND`, which was empty
+            for site in simple.sites:
+                self.variables.forget(site.name, unsure=True)
+        return bool(simple.words or simple.sites)
+
+    def _arithmetic(self, simple: Simple) -> re.Match[str] | None:
+        """`((...))` as a command, or behind `for`."""
+        if self._pattern or (simple.words and [w.value for w in simple.words] != ["for"]):
+            return None
+        return ARITHMETIC.match(self.text, self._at)
+
+    def _calculate(self, expression: str) -> None:
+        for name in assigned_in(expression):
+            self.variables.forget(name, unsure=True, why="is set by arithmetic")
 
     def _defines_function(self, simple: Simple) -> bool:
         """Reads `name ( )`, of which the name was read already."""
@@ -153,6 +143,7 @@ class ShellReader:
             case "(" if self._pattern:
                 pass
             case "(":
+                self.variables.begin()
                 self.variables.enter("function" if self._function else "subshell")
                 self._function = False
             case ")" if self._pattern:
@@ -162,8 +153,10 @@ class ShellReader:
             case ";;":
                 self.variables.branch()
                 self._pattern = self.variables.kind == "case"
+            case "|" | "|&" if not self._pattern:
+                self.variables.pipe()
             case ";" | "&":
-                self.variables.end_list()
+                self.variables.end_list(behind=operator == "&")
             case "\n" if not self._goes_on:
                 self.variables.end_list()
             case _:
@@ -177,6 +170,8 @@ class ShellReader:
         elif word in ENDS:
             self.variables.leave(ENDS[word])
             self._pattern = self._pattern and word != "esac"
+        elif word in ("then", "do"):
+            self.variables.end_list()
         elif word in ("else", "elif"):
             self.variables.branch()
         elif word == "{":
@@ -225,6 +220,7 @@ class ShellReader:
         start = self._at
         if not simple.words and not simple.sites:
             simple.start = start
+            self.variables.begin()
         self._words += 1
         if self._words > MAX_WORDS:
             raise UsageError(f"the command has more than {MAX_WORDS} words")
@@ -241,10 +237,13 @@ class ShellReader:
             if not simple.words:
                 name, value = assignment["name"], word.value[assignment.end() - start :]
                 simple.sites.append(EnvSite(name, value, start, start, self._at, open=word.open))
+                self.variables.prefix()
                 self.variables.assign(name, value, unresolved=word.open)
             else:
                 simple.words.append(word)
         else:
+            # The words are expanded before the assignments that stand before them.
+            self.variables.end_prefix(stays=False)
             words = self._word()
             first = not simple.words and not simple.sites
             if first and self._reserved(self.text[start : self._at]):
@@ -271,6 +270,7 @@ class ShellReader:
         [word] = self._word(split=False)
         before = self.variables.values.get(name, "")
         self._spend(len(before) + len(word.value))
+        self.variables.prefix()
         known = name not in self.variables.unsure
         if known:
             unresolved = word.open or name in self.variables.open
@@ -295,6 +295,7 @@ class ShellReader:
                 items += self._word()
                 if self._at == before:
                     raise self._unfinished(array.start(), "(")
+        self.variables.prefix()
         if not more or name not in self.variables.unsure:
             self._spend(len(items))
             self.variables.assign(name, items)
@@ -302,7 +303,7 @@ class ShellReader:
     def _word(self, *, split: bool = True) -> list[Word]:
         """The word at this place; several or none if it holds an unquoted variable."""
         start = self._at
-        fields = _Fields()
+        fields = Fields()
         while self._piece(fields, split=split):
             pass
         fields.finish()
@@ -319,7 +320,7 @@ class ShellReader:
             words[0] = replace(words[0], open=True)
         return words
 
-    def _piece(self, fields: _Fields, *, split: bool) -> bool:
+    def _piece(self, fields: Fields, *, split: bool) -> bool:
         """Reads one quoted or plain piece; False at the end of the word."""
         at = self._at
         char = self.text[at : at + 1]
@@ -371,7 +372,7 @@ class ShellReader:
             parts.append(char)
         raise self._unfinished(at, "$'")
 
-    def _double(self, at: int, fields: _Fields) -> None:
+    def _double(self, at: int, fields: Fields) -> None:
         parts: list[str] = []
         unresolved = spread = False
         self._at = at + 1
@@ -406,6 +407,8 @@ class ShellReader:
         if self.text[at] == "`" or self.text.startswith("$(", at):
             self._at = self._substitution_end(at)
             literal = self.text[at : self._at]
+            if literal.startswith("$(("):
+                self._calculate(literal)
             self._note(f"{_short(literal)} is not run: it stands as it is written")
             return literal, True
         parameter = PARAMETER.match(self.text, at)
@@ -422,7 +425,7 @@ class ShellReader:
             return known
         why = "is not set here"
         if braced and braced["name"] in self.variables.unsure:
-            why = "is set under a condition"
+            why = self.variables.why.get(braced["name"], "is set under a condition")
         self._note(f"{_short(parameter[0])} {why}: it stands as it is written")
         return parameter[0], True
 
@@ -445,6 +448,8 @@ class ShellReader:
             self._note(
                 f"{_short(literal)}: its default is read, although {name} is set where triage runs"
             )
+        if self.unread:
+            self._note(f"{_short(literal)}: its default is read, although {self.unread} may set it")
         if "=" in braced["op"]:
             known.assign(name, braced["default"])
         return braced["default"], False

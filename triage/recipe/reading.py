@@ -26,8 +26,8 @@ from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.trials import Item, Problem, left_out
 from triage.core.units import parse_duration
-from triage.core.wording import ENV, WITHOUT, item_key, spell
-from triage.errors import UsageError
+from triage.core.wording import ENV, WITHOUT, item_key, settings, spell
+from triage.errors import UsageError, hint
 from triage.recipe import Confirm, Noise, Range, Recipe, Repair
 from triage.recipe.places import Where, mistake
 from triage.recipe.schema import RecipeFile, WantedPart
@@ -76,14 +76,14 @@ class _Reading:
         baseline = self._baseline()
         items = self._items(baseline)
         keys = {item.key for item in items}
-        flags = set(baseline.flag_values())
-        pinned = self._pinned(flags, keys | {left_out(item.change) for item in items})
+        present = {key for key, _ in settings(baseline)}
+        pinned = self._pinned(present, keys | {left_out(item.change) for item in items})
         return Problem(
             name=file.name,
             baseline=baseline,
             items=items,
             pinned=pinned,
-            requires=self._requires(keys, flags),
+            requires=self._requires(keys, present),
             not_both=self._not_both(keys),
             goal=file.goal,
             budget_trials=file.budget.trials,
@@ -105,13 +105,16 @@ class _Reading:
         return Config.of(flags, env)
 
     def _items(self, baseline: Config) -> tuple[Item, ...]:
+        """What is wanted; every launch has `launch.env` too, below the baseline's variables."""
         items: dict[str, Item] = {}
+        every = {name: str(value) for name, value in self.file.launch.env.items()}
+        had = Config.of(baseline.flag_values(), every | baseline.env_values())
         for index, part in enumerate(self.file.wanted):
             where: Where = ("wanted", index)
             item = self._item(part, where)
             if item.key in items:
                 self._wrong(where, f"{item.key} is wanted twice")
-            if apply(baseline, (item.change,)) == baseline:
+            if apply(had, (item.change,)) == had:
                 self._wrong(where, f"{spell(item.change)}: the baseline is so already")
             self._contradicts(item, items, where)
             items[item.key] = item
@@ -156,9 +159,9 @@ class _Reading:
         name = self._name(spelling, where)
         meaning = self.table.lookup(spelling)
         if isinstance(meaning, Unknown):
-            hint = f", did you mean {meaning.close[0]}?" if meaning.close else ""
+            close = f", did you mean {meaning.close[0]}?" if meaning.close else ""
             self.notes.append(
-                f"{name} is no flag of {self.table.engine} {self.table.version}{hint};"
+                f"{name} is no flag of {self.table.engine} {self.table.version}{close};"
                 " kept as a fork's own"
             )
         try:
@@ -176,22 +179,22 @@ class _Reading:
         return meaning.spec.name
 
     def _key(self, spelling: str, where: Where) -> str:
-        """The key of an item or baseline flag that another part names."""
-        return spelling if spelling.startswith("env:") else self._name(spelling, where)
+        """The key of an item or of the baseline's that another part names."""
+        return spelling if spelling.startswith(ENV) else self._name(spelling, where)
 
-    def _pinned(self, flags: set[str], keys: set[str]) -> tuple[str, ...]:
+    def _pinned(self, present: set[str], keys: set[str]) -> tuple[str, ...]:
         pinned = []
         for index, spelling in enumerate(self.file.pin):
             where: Where = ("pin", index)
             name = self._key(spelling, where)
             if name in keys:
                 self._wrong(where, f"{name} is pinned but also wanted")
-            if name not in flags:
-                self._wrong(where, f"{name} is not in the baseline" + _suggest(name, flags))
+            if name not in present:
+                self._wrong(where, f"{name} is not in the baseline" + _suggest(name, present))
             pinned.append(name)
         return tuple(pinned)
 
-    def _requires(self, keys: set[str], flags: set[str]) -> tuple[tuple[str, str], ...]:
+    def _requires(self, keys: set[str], present: set[str]) -> tuple[tuple[str, str], ...]:
         pairs = []
         for index, part in enumerate(self.file.requires):
             where: Where = ("requires", index)
@@ -199,9 +202,9 @@ class _Reading:
             needs = self._key(part.needs, (*where, "needs"))
             if item not in keys:
                 self._wrong((*where, "flag"), f"{item} is not wanted" + _suggest(item, keys))
-            if needs not in keys | flags:
+            if needs not in keys | present:
                 said = f"{needs} is neither wanted nor in the baseline"
-                self._wrong((*where, "needs"), said + _suggest(needs, keys | flags))
+                self._wrong((*where, "needs"), said + _suggest(needs, keys | present))
             pairs.append((item, needs))
         return tuple(pairs)
 
@@ -251,7 +254,8 @@ class _Reading:
         return tuple(ranges)
 
     def _wrong(self, where: Where, what: str) -> NoReturn:
-        raise mistake(self.path, where, what)
+        error = mistake(self.path, where, what)
+        raise UsageError(error.message, hint=error.hint or hint("cat", "-n", self.path))
 
 
 def _below(folder: Path, path: str) -> Path:
