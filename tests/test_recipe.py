@@ -465,3 +465,10 @@ def test_what_every_launch_has_is_no_change(write, more: str, said: str) -> None
         load_recipe(path, TABLE)
     assert caught.value.message.removeprefix(str(path)).startswith(said)
     assert caught.value.hint == f"cat -n {path}"
+
+
+def test_a_stored_secret_may_hide_another_value_than_that_of_every_launch(write) -> None:  # type: ignore[no-untyped-def]
+    text = SMALL.replace("baseline:", "launch: {env: {MY_TOKEN: REDACTED}}\nbaseline:")
+    text += "  - {env: MY_TOKEN, value: REDACTED}\n"
+    change = load_recipe(write(text), TABLE).problem.items[-1].change
+    assert change == SetEnv("MY_TOKEN", "REDACTED")

@@ -24,6 +24,7 @@ from triage.core.config import (
 from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
+from triage.core.redact import MARKER
 from triage.core.trials import Item, Problem, left_out
 from triage.core.units import parse_duration
 from triage.core.wording import ENV, WITHOUT, item_key, settings, spell
@@ -105,20 +106,26 @@ class _Reading:
         return Config.of(flags, env)
 
     def _items(self, baseline: Config) -> tuple[Item, ...]:
-        """What is wanted; every launch has `launch.env` too, below the baseline's variables."""
         items: dict[str, Item] = {}
-        every = {name: str(value) for name, value in self.file.launch.env.items()}
-        had = Config.of(baseline.flag_values(), every | baseline.env_values())
         for index, part in enumerate(self.file.wanted):
             where: Where = ("wanted", index)
             item = self._item(part, where)
             if item.key in items:
                 self._wrong(where, f"{item.key} is wanted twice")
-            if apply(had, (item.change,)) == had:
+            if self._so_already(item.change, baseline):
                 self._wrong(where, f"{spell(item.change)}: the baseline is so already")
             self._contradicts(item, items, where)
             items[item.key] = item
         return tuple(items.values())
+
+    def _so_already(self, change: Change, baseline: Config) -> bool:
+        """Whether every launch has it; `launch.env` is there, below the baseline's variables."""
+        had = baseline
+        # Of two hidden values nobody can say that they are the same.
+        if not (isinstance(change, SetEnv) and change.value == MARKER):
+            every = {name: str(value) for name, value in self.file.launch.env.items()}
+            had = Config.of(baseline.flag_values(), every | baseline.env_values())
+        return apply(had, (change,)) == had
 
     def _contradicts(self, item: Item, earlier: dict[str, Item], where: Where) -> None:
         """Refuse an item that leaves out what an earlier one sets, or the other way round."""
