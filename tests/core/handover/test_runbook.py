@@ -361,8 +361,8 @@ def test_next_steps_name_remedies_that_nobody_tried() -> None:
         Bullets(
             (
                 "Confirm the proposal: triage confirm",
-                "Known to help against boom: Lower it (lossy, costs: speed, evidence: modelled).",
-                "Known to help against hush: Set <flag> to 1 (safe).",
+                "Suggested against boom: Lower it (lossy, costs: speed, evidence: modelled).",
+                "Suggested against hush: Set <flag> to 1 (safe).",
             )
         ),
     )
@@ -420,7 +420,7 @@ def test_what_the_proposal_does_already_is_no_next_step() -> None:
     (steps,) = section(build_runbook(plain), "Next steps")
     assert isinstance(steps, Bullets)
     assert [step for step in steps.items if "boom" in step] == [
-        "Known to help against boom: Lower it (manual)."
+        "Suggested against boom: Lower it (manual)."
     ]
 
 

@@ -225,4 +225,4 @@ def _remedy(cause: str, say: str, disposition: str, cost: str, evidence: str) ->
     text = re.sub(r"\{(\w+)\}", r"<\1>", say).rstrip(".")
     price = f", costs: {cost}" if cost else ""
     basis = f", evidence: {evidence}" if evidence else ""
-    return f"Known to help against {cause}: {text} ({disposition}{price}{basis})."
+    return f"Suggested against {cause}: {text} ({disposition}{price}{basis})."

@@ -115,7 +115,11 @@ def _cause(found: Investigation) -> Iterable[Block]:
         yield Paragraph("These lines mislead:")
         yield Bullets(tuple(f"line {decoy.line}: {decoy.why}" for decoy in told.decoys))
     noise = [("of consequences", told.cascade), ("of the shutdown", told.teardown)]
-    counted = [f"{len(lines)} {what} (from line {min(lines)})" for what, lines in noise if lines]
+    counted = [
+        f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} {what} (from line {min(lines)})"
+        for what, lines in noise
+        if lines
+    ]
     if counted:
         yield Paragraph(f"Further lines that are not the reason: {', '.join(counted)}.")
     if told.suspects:
