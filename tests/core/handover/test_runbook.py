@@ -166,8 +166,8 @@ def test_the_cause_cites_its_line_and_what_misleads() -> None:
         Paragraph("These lines mislead:"),
         Bullets(("line 50: advice that any RuntimeError gets",)),
         Paragraph(
-            "Further lines that are not the reason: 2 of consequences (from line 60), 1 of the "
-            "shutdown (from line 70)."
+            "Further lines that are not the reason: 2 lines of consequences (from line 60), "
+            "1 line of the shutdown (from line 70)."
         ),
         Paragraph("Before the search, suspicion fell on these flags:"),
         Bullets(("a: its frame is in the traceback; the search confirmed it",)),
