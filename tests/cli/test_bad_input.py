@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -289,3 +290,20 @@ def without_rights(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     if done.stderr in ("no capget\n", "no capset\n"):
         pytest.skip("root cannot give up capabilities here, so modes of files do not bind it")
     return done
+
+
+def test_a_reader_that_goes_away_ends_the_answer_and_not_the_work(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = [sys.executable, "-m", "triage"]
+    listing = subprocess.run(
+        [*run, "causes", "list"], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    assert (listing.returncode, listing.stderr) == (141, b"")
+    search = subprocess.run(
+        [*run, "bisect", str(KIMI), "--engine", "replay", "--speed", "1000", "--session", "s"],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=writer, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert search.returncode == 0
+    assert json.loads((tmp_path / "s/recommendation.json").read_text())["reason"] == "found"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,8 +63,6 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-SIGPIPE_CODE = 141  # as a shell shows a program that a closed pipe ended
-
 EPILOG = """\b
 Exit codes: 0 done, nothing wrong · 1 triage failed · 2 usage · 3 nothing to
 examine · 4 this host cannot do it · 10 launch failed, cause named · 11 launch
@@ -85,7 +82,7 @@ failed, cause unknown · 12 no working configuration, or not confirmed ·
 def group(ctx: click.Context) -> None:
     """Find out why an LLM inference server does not start, and what to change."""
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        console.page(ctx.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -110,10 +107,6 @@ def run(arguments: list[str]) -> int:
         return _say(
             "interrupted; nothing of the launch is left", "type the same command again", 130
         )
-    except BrokenPipeError:
-        # The reader went away (`| head`): no fault of ours, and no more to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return SIGPIPE_CODE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         folder = next(p for p in Path(error.filename or ".").absolute().parents if p.is_dir())

@@ -11,10 +11,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
+SIGPIPE_CODE = 141  # as a shell shows a program that a closed pipe ended
 # What --exit-zero silences: what was found about the server, not our own failures.
 FINDINGS = frozenset({10, 11, 12, 13, 14})
 
@@ -28,19 +29,41 @@ def answer(text: str, style: str = "", *, on: bool = False) -> None:
     """
     first, _, rest = _harmless(text).partition("\n")
     shown = paint(first, style, on=on) if style else first
-    click.echo(f"{shown}\n{rest}" if rest else shown, color=True)
+    _print(f"{shown}\n{rest}" if rest else shown)
 
 
 def page(text: str) -> None:
     """Print a finished document on stdout as it is."""
-    click.echo(text, color=True)
+    _print(text)
 
 
 def talk(text: str, style: str = "", *, on: bool = False) -> None:
     """Print lines of talk on stderr, at once; what a server said in them is made harmless."""
     shown = paint(_harmless(text), style, on=on) if style else _harmless(text)
-    click.echo(shown, err=True, color=True)
+    _say(shown)
     sys.stderr.flush()
+
+
+def _print(text: str) -> None:
+    """The text on stdout; once the reader has gone (`| head`) there is nobody to answer."""
+    try:
+        click.echo(text, color=True)
+    except BrokenPipeError:
+        _deafen(sys.stdout)
+        raise SystemExit(SIGPIPE_CODE) from None
+
+
+def _say(text: str) -> None:
+    """The text on stderr; work goes on without a listener."""
+    try:
+        click.echo(text, err=True, color=True)
+    except BrokenPipeError:
+        _deafen(sys.stderr)
+
+
+def _deafen(stream: TextIO) -> None:
+    """Let what is still written to the stream vanish, or Python complains at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _harmless(text: str) -> str:
@@ -63,7 +86,7 @@ def document(value: Mapping[str, Any]) -> None:
     from triage.core.redact import redact_document
 
     value = dict(value)
-    click.echo(json.dumps(redact_document(value), separators=(", ", ": ")))
+    _print(json.dumps(redact_document(value), separators=(", ", ": ")))
 
 
 def coloured(mode: str, *, stream: str = "stdout") -> bool:
