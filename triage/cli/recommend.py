@@ -21,16 +21,14 @@ def command(session: Path | None, *, as_json: bool, color: str, exit_zero: bool)
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
     from triage.session.handover import recommendation
-    from triage.session.stored import reopen
     from triage.store import newest_session
 
-    folder, found = recommendation(session or newest_session())
+    folder, problem, found = recommendation(session or newest_session())
     if as_json:
         console.document(recommendation_document(found))
     else:
-        _, _, search = reopen(folder.path)
         style = "good" if found.config is not None else "error"
-        text = recommendation_text(found, search.recipe.problem)
+        text = recommendation_text(found, problem)
         console.answer(text, style, on=console.coloured(color))
     if found.config is not None:
         console.talk(f"next: {hint('triage', 'confirm', folder.path)}")

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from triage.command import read_command, write_command
 from triage.core.config import Config, ServerCommand, argv
+from triage.core.diagnosis import Diagnosis
 from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.handover.investigation import Investigation
 from triage.core.handover.runbook import build_runbook
 from triage.core.launch import Crashed, Hung, Interrupted, Ready
 from triage.core.redact import redact_text
 from triage.core.search.recommend import Recommendation, recommend
+from triage.core.trials import Entry, Problem
 from triage.errors import NotFoundWorking, NothingError, UsageError, hint
 from triage.launch import Server
 from triage.render.markdown import markdown
@@ -26,10 +28,10 @@ from triage.render.search_documents import (
     confirmation_document,
     confirmation_of,
 )
-from triage.session.logs import causes, flag_table
-from triage.session.search import Search, diagnosis_of, searched_entry
-from triage.session.stored import reopen, reveal
-from triage.session.trial import TrialResult, launch_once, provenance_of
+from triage.session.logs import causes, classify, flag_table
+from triage.session.search import Search, searched_entry
+from triage.session.stored import claim, reopen, reveal
+from triage.session.trial import TrialResult, launch_once, provenance_of, stored_outcome
 from triage.store import Journal, SessionFolder
 
 CONFIRMATION = "confirmation.json"
@@ -38,14 +40,14 @@ PROMPTS = ("The capital city of France is", "1, 2, 3, 4,")
 TOKENS = 16
 
 
-def recommendation(path: Path) -> tuple[SessionFolder, Recommendation]:
-    """The proposal of a session, from its journal.
+def recommendation(path: Path) -> tuple[SessionFolder, Problem, Recommendation]:
+    """A session, its problem with secrets hidden, and the proposal from its journal.
 
     Raises:
         NothingError: the session holds no trial.
     """
     session, journal, search = reopen(path)
-    return session, _proposal(session, journal, search)
+    return session, search.recipe.problem, _proposal(session, journal, search)
 
 
 def _proposal(session: SessionFolder, journal: Journal, search: Search) -> Recommendation:
@@ -67,9 +69,7 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
         NotFoundWorking: there is no proposal to confirm.
         HostError: the launch could not be made on this machine.
     """
-    session, _, _ = reopen(path)
-    session.lock()
-    session, journal, stored = reopen(path)
+    session, journal, stored = claim(path)
     search = reveal(session, stored)
     proposal = _proposal(session, journal, search)
     if proposal.config is None:
@@ -142,9 +142,7 @@ def write_runbook(path: Path) -> tuple[SessionFolder, str]:
         NothingError: no trial has finished yet.
         HostError: another triage works in the session.
     """
-    session, _, _ = reopen(path)
-    session.lock()
-    session, journal, search = reopen(path)
+    session, journal, search = claim(path)
     proposal = _proposal(session, journal, search)
     base, old, new, language = _commands(search, proposal)
     searched = searched_entry(journal.entries)
@@ -152,7 +150,7 @@ def write_runbook(path: Path) -> tuple[SessionFolder, str]:
         problem=search.recipe.problem,
         journal=tuple(journal.entries),
         recommendation=proposal,
-        diagnosis=diagnosis_of(session, searched) if searched else None,
+        diagnosis=_diagnosis(session, searched) if searched else None,
         diagnosed=searched.items if searched else None,
         confirmation=_confirmation(session, proposal),
         causes=causes(),
@@ -174,6 +172,12 @@ def _needed_folder(search: Search) -> str:
     folder = search.recipe.cwd
     relative = [w for w in words if not w.startswith(("-", "/")) and (folder / w).exists()]
     return str(folder) if relative and search.replay is None else ""
+
+
+def _diagnosis(session: SessionFolder, entry: Entry) -> Diagnosis:
+    """The diagnosis of a finished trial, from its raw log and how the launch ended."""
+    folder = session.path / "trials" / f"{entry.number:03d}"
+    return classify(str(folder / "server.log"), outcome=stored_outcome(folder))
 
 
 def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:

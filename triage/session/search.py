@@ -11,24 +11,21 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from triage.core.diagnosis import Diagnosis
-from triage.core.redact import hide_problem, redact_document
+from triage.core.redact import hide_problem
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
 from triage.recipe import Recipe
 from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
-from triage.session.logs import causes, classify
+from triage.session.logs import causes
 from triage.session.trial import (
     Setup,
     ended_by_us,
     entry_of,
     launch_once,
     replay_setup,
-    stored_outcome,
 )
 from triage.store import Journal, SessionFolder
 
@@ -125,13 +122,13 @@ def bisect(
             break
         baseline = next((e for e in journal.entries if not e.items and e.seen is Seen.STARTS), None)
         entry = entry_of(number, trial, problem, result, baseline)
-        _write_json(folder / "diagnosis.json", diagnosis_document(result.diagnosis))
+        session.write(diagnosis_name(number), diagnosis_document(result.diagnosis))
         journal.append(entry)
         talk.finished(entry)
     # What is shown and stored of the proposal has no secrets; the launches had them.
     found = recommend(hide_problem(problem), journal.entries, causes())
     if (searched := searched_entry(journal.entries)) is not None:
-        session.write("diagnosis.json", diagnosis_document(diagnosis_of(session, searched)))
+        session.write("diagnosis.json", session.read(diagnosis_name(searched.number)))
     session.write("recommendation.json", recommendation_document(found))
     session.note(ended=step.reason)
     return step, found
@@ -142,11 +139,6 @@ def searched_entry(journal: Sequence[Entry]) -> Entry | None:
     return next((e for e in journal if e.items and e.seen is Seen.FAILS), None)
 
 
-def diagnosis_of(session: SessionFolder, entry: Entry) -> Diagnosis:
-    """The diagnosis of a finished trial, from its raw log and how the launch ended."""
-    folder = session.path / "trials" / f"{entry.number:03d}"
-    return classify(str(folder / "server.log"), outcome=stored_outcome(folder))
-
-
-def _write_json(path: Path, document: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(redact_document(dict(document)), indent=1) + "\n", encoding="utf-8")
+def diagnosis_name(number: int) -> str:
+    """Where a session keeps the diagnosis of trial `number`."""
+    return f"trials/{number:03d}/diagnosis.json"

@@ -108,12 +108,32 @@ def reopen(path: Path) -> tuple[SessionFolder, Journal, Search]:
         UsageError: it holds a single launch, or a damaged file.
         NothingError: there is no session.
     """
+    return _read(_open_search(path))
+
+
+def claim(path: Path) -> tuple[SessionFolder, Journal, Search]:
+    """The same, locked first: what is read stays true until this process ends.
+
+    Raises:
+        HostError: another triage works in it.
+    """
+    session = _open_search(path)
+    session.lock()
+    return _read(session)
+
+
+def _open_search(path: Path) -> SessionFolder:
     session = SessionFolder.open(path)
     if session.single:
         raise UsageError(
             f"{path} holds a single launch and no search",
             hint=hint("triage", "classify", path / "trials/001/server.log"),
         )
+    return session
+
+
+def _read(session: SessionFolder) -> tuple[SessionFolder, Journal, Search]:
+    path = session.path
     recipe, facts = load_recipe(path / RECIPE, flag_table()), session.facts
     try:
         played = facts["replay"]

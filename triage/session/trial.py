@@ -207,8 +207,14 @@ def entry_of(
         effective=effective,
         confounded=_moved_besides(trial, effective, baseline),
         suspects=tuple(suspect.flag for suspect in diagnosis.suspects),
-        log_digest=hashlib.sha256(Path(result.capture.log).read_bytes()).hexdigest(),
+        log_digest=_digest(Path(result.capture.log)),
     )
+
+
+def _digest(log: Path) -> str:
+    """SHA-256 of a log of any size, which is not held in memory."""
+    with log.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def provenance_of(diagnosis: Diagnosis) -> str:

@@ -1,6 +1,6 @@
 """A session directory on disk, written so that a kill loses at most one launch."""
 
-from triage.store.folder import SessionFolder, find_session, newest_session, sessions_root
+from triage.store.folder import SessionFolder, find_session, newest_session
 from triage.store.journal import Journal
 
-__all__ = ["Journal", "SessionFolder", "find_session", "newest_session", "sessions_root"]
+__all__ = ["Journal", "SessionFolder", "find_session", "newest_session"]

@@ -134,7 +134,8 @@ class SessionFolder:
             text = redact_text(document)
         else:
             text = json.dumps(redact_document(dict(document)), indent=1) + "\n"
-        target, new = self.path / name, self.path / f".{name}.new"
+        target = self.path / name
+        new = target.with_name(f".{target.name}.new")
         with new.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
