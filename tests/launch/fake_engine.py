@@ -58,6 +58,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def say(text: str) -> None:
+    # One write a line: on a pipe that several processes share, `print` without a
+    # buffer would let another's line in between its text and its newline.
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
     sys.stdout.buffer.flush()
 
@@ -112,8 +114,9 @@ def polite(_: str = "") -> None:
 
 def child(_: str = "") -> None:
     code = (
-        "import signal, time; signal.signal(15, lambda *_: print('child got SIGTERM', flush=True));"
-        "print('child up', flush=True)\nwhile True: time.sleep(1)"
+        "import os, signal, time;"
+        "signal.signal(15, lambda *_: os.write(1, b'child got SIGTERM\\n'));"
+        "os.write(1, b'child up\\n')\nwhile True: time.sleep(1)"
     )
     KEEP.append(subprocess.Popen([sys.executable, "-c", code]))
 
