@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types test e2e sglang-cpu models knowledge schema clean
+.PHONY: help install demo lint types test e2e sglang-cpu models cases knowledge schema clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -53,6 +53,9 @@ models: .models/.made  ## tiny random models for the CPU engine, in .models
 
 e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 	$(BIN)/pytest -m e2e tests/e2e -s
+
+cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
+	$(BIN)/python tools/build_cases.py
 
 knowledge: install  ## check the cause files and write the index that classify reads
 	$(BIN)/triage causes check
