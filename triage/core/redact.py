@@ -51,11 +51,11 @@ _SECRET_NAME = re.compile(
 
 # Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
 # `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.
-_IPV4 = re.compile(
+IPV4 = re.compile(
     rb"(?<![\w.])(?<!==)(?<!version )(?<!cu1[1-9] )((?:\d{1,3}\.){3}\d{1,3})(?![\w.]*[A-Za-z]|\.\d)"
 )
 # Only prefixes that name a host: link-local, unique local, global. `c10::add` is no address.
-_IPV6 = re.compile(
+IPV6 = re.compile(
     rb"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f:]*(?![\w:])"
 )
 _OCTET = 255  # the most that one of the four numbers can be
@@ -246,16 +246,21 @@ def _replace(raw: bytes, table: Mapping[bytes, bytes], *, before: bytes, after: 
     return re.sub(before + b"(" + keys + b")" + after, lambda m: table[m.group(1)], raw)
 
 
+def shown_address(address: bytes) -> bool:
+    """Whether four numbers tell nothing of a machine, or are no address at all."""
+    text = address.decode()
+    return text.startswith(_SHOWN) or any(int(part) > _OCTET for part in text.split("."))
+
+
 def _redact_addresses(raw: bytes) -> bytes:
     """Addresses by ones reserved for documentation: equal ones stay equal, others differ."""
     seen: dict[bytes, bytes] = {}
 
     def ipv4(match: re.Match[bytes]) -> bytes:
         address = match.group(1)
-        text = address.decode()
-        if text.startswith(_SHOWN) or any(int(part) > _OCTET for part in text.split(".")):
+        if shown_address(address):
             return match.group(0)
         return seen.setdefault(address, b"192.0.2.%d" % (len(seen) % 254 + 1))
 
-    raw = _IPV4.sub(ipv4, raw)
-    return _IPV6.sub(b"2001:db8::1", raw)
+    raw = IPV4.sub(ipv4, raw)
+    return IPV6.sub(b"2001:db8::1", raw)
