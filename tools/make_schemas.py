@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from schemas.ci import Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
@@ -46,6 +47,9 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "cause": (Cause, "triage/render/knowledge_text.py"),
     "causes": (Causes, "triage/cli/causes.py"),
     "check": (Check, "triage/cli/causes.py"),
+    "comparison": (Comparison, "triage/render/comparison.py"),
+    "clusters": (Clusters, "triage/render/cluster_text.py"),
+    "draft": (Draft, "triage/cli/causes.py"),
     "config": (Command, "triage/cli/config.py"),
 }
 INPUTS: dict[str, tuple[type[BaseModel], str]] = {

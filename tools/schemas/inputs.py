@@ -136,7 +136,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     "CaseFile": {
         "source": "Where the log comes from.",
         "expect": "What the diagnosis must say; a key that is left out is not compared.",
-        "known_miss": "Whether the case is known to be diagnosed wrongly.",
+        "known_miss": "Whether the case is known to be diagnosed wrongly: true, or the reason.",
     },
     "SourceFile": {
         "kind": "real: printed by an engine; reconstructed: put together from a report.",

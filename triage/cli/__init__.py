@@ -21,8 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recommend": ("triage.cli.recommend", "Show the working configuration that changes least."),
     "confirm": ("triage.cli.confirm", "Launch the recommended configuration and prove it."),
     "runbook": ("triage.cli.runbook", "Write the document to hand over."),
+    "check": ("triage.cli.check", "Compare recorded cases with what is found in their logs."),
+    "cluster": ("triage.cli.cluster", "Group failures that no cause explains."),
     "explain": ("triage.cli.explain", "Tell what a cause means and what helps."),
-    "causes": ("triage.cli.causes", "List and check the knowledge base."),
+    "causes": ("triage.cli.causes", "List, check and audit the knowledge base; draft a cause."),
     "config": ("triage.cli.config", "Read a server command and print what it sets."),
 }
 

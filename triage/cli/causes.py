@@ -1,4 +1,4 @@
-"""`triage causes`: what the knowledge base holds, and whether it holds together."""
+"""`triage causes`: what the knowledge base holds, whether it holds together, what it lacks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from triage.cli import console
+from triage.cli.reports import knowledge_option
 
 
 @click.group(name="causes", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """List and check the knowledge base."""
+    """List, check and audit the knowledge base; draft a cause from a log."""
     return int(ctx.invoke(list_causes)) if ctx.invoked_subcommand is None else 0
 
 
@@ -53,3 +54,62 @@ def check(folder: Path | None, *, as_json: bool, color: str, exit_zero: bool) ->
         if not found:
             console.answer(f"{len(knowledge.load_causes_from(folder))} causes, nothing to report")
     return console.code(14 if found else 0, exit_zero=exit_zero)
+
+
+@command.command(name="new")
+@click.option("--from", "log", required=True, metavar="LOG", help="The log of the failure.")
+@click.option("--id", "id_", default="", metavar="ID", help="The cause's id, in kebab-case.")
+@click.option(
+    "--out",
+    "folder",
+    default=Path("triage-knowledge"),
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write [./triage-knowledge].",
+)
+@knowledge_option
+@console.output_options
+def new(
+    log: str,
+    *,
+    id_: str,
+    folder: Path,
+    knowledge: tuple[Path, ...],
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    """Draft a cause and its case from a log that no cause explains.
+
+    The draft holds what the log shows: a pattern, an example, the phase. What it
+    means and what helps is marked TODO. Nothing is overwritten.
+    """
+    from triage.errors import hint
+    from triage.knowledge.check import check_todo
+    from triage.knowledge.loader import load_cause_file
+    from triage.session import draft
+    from triage.session.knowledge import causes
+
+    ours = (folder,) if folder.is_dir() and any(folder.glob("*.yaml")) else ()
+    made = draft.draft(log, causes((*knowledge, *ours)), id_=id_)
+    cause, case = draft.write(made, folder)
+    left = tuple(check_todo(load_cause_file(cause)))
+    if as_json:
+        console.document({
+            "schema": "triage.draft/1",
+            "id": made.id,
+            "cause_file": str(cause),
+            "case": str(case),
+            "wins": made.winner == made.id,
+            "left": list(left),
+        })  # fmt: skip
+        return console.code(0, exit_zero=exit_zero)
+    on = console.coloured(color)
+    console.answer(f"{cause}\n{case}/", "strong", on=on)
+    if made.winner == made.id:
+        console.answer(f"the draft explains the log; {len(left)} keys are still to do")
+    else:
+        other = made.winner or "no cause"
+        console.answer(f"with the draft the log shows {other}: make the pattern fit, or yield less")
+    console.answer(f"next: {hint('triage', 'causes', 'check', folder)}")
+    return console.code(0, exit_zero=exit_zero)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from triage.cli import console
+from triage.cli.reports import Wanted, guarded, knowledge_option, report_options, write
 from triage.errors import hint
 
 
 @click.command(name="classify")
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
+@report_options
+@knowledge_option
 @console.output_options
 @click.option("--explain", is_flag=True, help="Show each step that led to the root line.")
 def command(
-    logs: tuple[str, ...], *, as_json: bool, color: str, exit_zero: bool, explain: bool
+    logs: tuple[str, ...],
+    *,
+    junit: Path | None,
+    sarif: Path | None,
+    github: bool,
+    knowledge: tuple[Path, ...],
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+    explain: bool,
 ) -> int:
     """Name the cause of a failed launch from its LOG.
 
@@ -25,14 +39,17 @@ def command(
     from triage.errors import UsageError
     from triage.render.documents import diagnosis_document
     from triage.render.text import diagnosis_text
-    from triage.session.logs import classify, exit_code, log_sources
+    from triage.session.logs import causes, classify, exit_code, log_sources
 
     if not logs and sys.stdin.isatty():
         raise UsageError("no log was given", hint="triage classify server.log")
     sources = log_sources(logs or ("-",))
+    known = causes(knowledge)
+    wanted = Wanted(junit=junit, sarif=sarif, github=github)
+    results = []
     worst = 0
     for number, source in enumerate(sources):
-        diagnosis = classify(source)
+        diagnosis = classify(source, known=known)
         if as_json:
             console.document(diagnosis_document(diagnosis))
         else:
@@ -41,8 +58,14 @@ def command(
             text = diagnosis_text(diagnosis, explain=explain)
             style = "good" if diagnosis.outcome == "healthy" else "error"
             on = console.coloured(color)
-            console.answer(text, style, on=on)
+            console.answer(guarded(text, github=github), "" if github else style, on=on)
+        if wanted:
+            from triage.session.check import uncompared
+
+            results.append(uncompared(source, diagnosis))
         worst = _worse(worst, exit_code(diagnosis), alone=len(sources) == 1)
+    if wanted:
+        write(wanted, results, known, "triage classify", as_json=as_json)
     if worst == 3 and not as_json:  # noqa: PLR2004  the documented code
         files = [log for log in logs if log != "-"]
         console.talk(

@@ -81,6 +81,11 @@ def replace(text: str) -> None:
     sys.stderr.flush()
 
 
+def progress() -> Callable[[str], None] | None:
+    """What shows how far a long command is: `replace` on a terminal, else nothing."""
+    return replace if sys.stderr.isatty() else None
+
+
 def document(value: Mapping[str, Any]) -> None:
     """Print one JSON document on one line on stdout."""
     from triage.core.redact import redact_document

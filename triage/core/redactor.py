@@ -19,7 +19,9 @@ from triage.core.redact import IPV4, IPV6, redact_document, redact_secrets, show
 
 USER, HOST = b"user", b"host"
 _NAME = rb"[A-Za-z][\w-]*(?:\.[\w-]+)*"
-_STAND_IN = re.compile(rb"user|host(?:-\d+)?|localhost|REDACTED\w*|(?i:none|null|true|false|unknown)")
+_STAND_IN = re.compile(
+    rb"user|host(?:-\d+)?|localhost|REDACTED\w*|(?i:none|null|true|false|unknown)"
+)
 # The name is the last group.
 _HOSTS = tuple(
     re.compile(pattern)
@@ -27,7 +29,8 @@ _HOSTS = tuple(
         # gpu-7:1234:1301 [0] NCCL INFO ...
         rb"(?<![\w.-])(" + _NAME + rb")(?=:\d+:\d+ \[\d+\] )",
         # Jul 01 12:00:00 gpu-7 sglang[12]: ...  and the same with an ISO time
-        rb"(?m)^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-][\d:]{4,5}))"
+        rb"(?m)^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+        rb"|\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-][\d:]{4,5}))"
         rb" (" + _NAME + rb")(?= (?:[\w./@-]+\[\d+\]|kernel): )",
         # [c10d] ... connect to [gpu-7]:29500, tcp://gpu-7:29500, dist_init_addr='gpu-7:5000'
         rb"(?<!\w)\[(?!rank\d)(" + _NAME + rb")(?=\]:\d)",
@@ -57,7 +60,9 @@ _USERS = tuple(
     )
 )
 _AT = re.compile(
-    rb"(?<![\w/.@+-])([A-Za-z_][\w.+-]*)@((?:[A-Za-z][\w-]*\.)+[a-z]{2,}\b|" + _NAME + rb"(?=:[~/\s]))"
+    rb"(?<![\w/.@+-])([A-Za-z_][\w.+-]*)@((?:[A-Za-z][\w-]*\.)+[a-z]{2,}\b|"
+    + _NAME
+    + rb"(?=:[~/\s]))"
 )
 # A person's or a machine's name that is also a word of logs would eat what explains a failure.
 _SHORTEST = 4

@@ -38,8 +38,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One log. `place` is its path with forward slashes, relative to the folder of the report
-    where it lies within; `note` says why it is unreadable, or why the miss is known.
+    """One log.
+
+    `place` is its path with forward slashes, relative to the folder of the report where it
+    lies within; `note` says why it is unreadable, or why the miss is known.
     """
 
     name: str
@@ -55,8 +57,11 @@ class Result:
         """The line of the log that the result rests on; 0 where there is none."""
         if self.differences and self.differences[0].line:
             return self.differences[0].line
-        root = self.diagnosis.root if self.diagnosis else None
-        return root.line if root else 0
+        if self.diagnosis is None:
+            return 0
+        if self.diagnosis.root:
+            return self.diagnosis.root.line
+        return self.diagnosis.cascade[0] if self.diagnosis.cascade else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

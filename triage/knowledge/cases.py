@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from triage.errors import UsageError
 from triage.yamlfile import load_yaml
@@ -59,12 +59,12 @@ class ExpectFile(_Strict):
 
 
 class CaseFile(_Strict):
-    """One case.yaml. `known_miss` marks a case that the engine is known to get wrong."""
+    """One case.yaml. `known_miss` marks a case that the engine is known to get wrong, and why."""
 
     schema_: Literal["triage.case/1"]
     source: SourceFile
     expect: ExpectFile
-    known_miss: bool = False
+    known_miss: bool | Annotated[str, Field(min_length=1)] = False
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, alias_generator=lambda name: name.rstrip("_")
@@ -83,6 +83,7 @@ class Case:
     url: str
     expect: dict[str, Any]
     known_miss: bool
+    miss: str = ""  # why it is missed, if the file says so
 
     @property
     def subject(self) -> str:
@@ -112,7 +113,8 @@ def load_case(path: Path) -> Case:
         note=file.source.note,
         url=file.source.url,
         expect=file.expect.model_dump(exclude_unset=True),
-        known_miss=file.known_miss,
+        known_miss=bool(file.known_miss),
+        miss=file.known_miss if isinstance(file.known_miss, str) else "",
     )
 
 

@@ -7,7 +7,7 @@ Not: whether a cause is right about a real log (the fixtures show that).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,7 @@ from triage.core.phases import PHASES
 from triage.errors import UsageError
 from triage.knowledge.loader import cause_files, load_cause_file
 from triage.knowledge.schema import CauseFile
-from triage.knowledge.stored import load_flag_table
+from triage.knowledge.stored import CAUSES, load_causes, load_flag_table
 
 LINE_BYTES = 4096  # the classifier looks at no more of a line
 SLOW_S = 0.005  # for one pattern on one hostile line
@@ -37,9 +37,16 @@ def check_causes(folder: Path) -> tuple[str, ...]:
             problems.append(error.message)
         else:
             files[file.id] = file
+    own = {} if folder.resolve() == CAUSES else {cause.id: cause for cause in load_causes()}
     benign = [line for f in files.values() if f.role is Role.BENIGN for line in f.examples]
+    benign += [line for c in own.values() if c.role is Role.BENIGN for line in c.examples]
     for file in files.values():
-        found = (*check_patterns(file), *check_names(file, files), *check_flags(file))
+        names = own.keys() | files.keys()
+        found = (
+            *check_patterns(file), *check_names(file, names), *check_flags(file), *check_todo(file)
+        )  # fmt: skip
+        if file.id in own:
+            found = (*found, f"the id {file.id} is taken by a cause of triage's own")
         problems += [f"{folder / file.id}.yaml: {problem}" for problem in found]
         if file.role is not Role.BENIGN:
             hits = (line for line in benign for p in _compiled(file) if p.search(line))
@@ -72,7 +79,7 @@ def check_patterns(file: CauseFile) -> Iterator[str]:
         )
 
 
-def check_names(file: CauseFile, files: Mapping[str, CauseFile]) -> Iterator[str]:
+def check_names(file: CauseFile, files: Collection[str]) -> Iterator[str]:
     """Names of phases, causes and captures that do not exist; texts that a root must have."""
     yield from (f"phases: there is no phase {name}" for name in file.phases if name not in PHASES)
     for relation in ("yields_to", "explains", "confused_with"):
@@ -90,6 +97,13 @@ def check_names(file: CauseFile, files: Mapping[str, CauseFile]) -> Iterator[str
         for key in ("means", "remedies", "sources"):
             if not getattr(file, key):
                 yield f"a root cause needs the key {key}"
+
+
+def check_todo(file: CauseFile) -> Iterator[str]:
+    """Keys of a draft that a person has still to write."""
+    for key, value in file.model_dump().items():
+        if "TODO" in str(value):
+            yield f"{key}: still to do"
 
 
 def check_flags(file: CauseFile) -> Iterator[str]:

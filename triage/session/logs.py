@@ -20,17 +20,14 @@ from triage.core.flags import FlagTable
 from triage.core.launch import Outcome
 from triage.core.log.diagnose import diagnose
 from triage.errors import HostError, NothingError, UsageError, hint
-from triage.knowledge import load_causes, load_flag_table
+from triage.knowledge import load_flag_table
+from triage.session.knowledge import causes
+
+__all__ = ["causes", "classify", "exit_code", "flag_table", "log_sources"]
 
 _CHUNK = 1 << 18
 _COMPRESSED = {b"\x1f\x8b": "zcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"\xfd7zXZ": "xzcat"}
 _LOG_SUFFIXES = (".log", ".txt", ".out", ".err", ".json")
-
-
-@cache
-def causes() -> tuple[Cause, ...]:
-    """The knowledge base, read once a process."""
-    return load_causes()
 
 
 @cache
@@ -79,8 +76,10 @@ def _is_ours(path: Path) -> bool:
     return b"".join(start.split()).startswith(b'{"schema":"triage.')
 
 
-def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:
-    """The diagnosis of one log, read as a stream.
+def classify(
+    source: str, *, outcome: Outcome | None = None, known: Sequence[Cause] | None = None
+) -> Diagnosis:
+    """The diagnosis of one log, read as a stream; `known` are the causes, else triage's own.
 
     Raises:
         HostError: it cannot be read.
@@ -89,16 +88,18 @@ def classify(source: str, *, outcome: Outcome | None = None) -> Diagnosis:
     name = "<stdin>" if source == "-" else source
     try:
         if source == "-":
-            return _diagnose(sys.stdin.buffer, name, outcome)
+            return _diagnose(sys.stdin.buffer, name, outcome, known)
         with Path(source).open("rb") as file:
-            return _diagnose(file, name, outcome)
+            return _diagnose(file, name, outcome, known)
     except OSError as error:
         raise HostError(
             f"cannot read {name}: {error.strerror}", hint=hint("ls", "-l", source)
         ) from error
 
 
-def _diagnose(file: IO[bytes], name: str, outcome: Outcome | None) -> Diagnosis:
+def _diagnose(
+    file: IO[bytes], name: str, outcome: Outcome | None, known: Sequence[Cause] | None
+) -> Diagnosis:
     chunks = _chunks(file)
     first = next(chunks, b"")
     for magic, program in _COMPRESSED.items():
@@ -108,7 +109,11 @@ def _diagnose(file: IO[bytes], name: str, outcome: Outcome | None) -> Diagnosis:
                 hint=f"{hint(program, name if name != '<stdin>' else 'FILE')} | triage classify",
             )
     return diagnose(
-        chain((first,), chunks), causes(), source=name, outcome=outcome, table=flag_table()
+        chain((first,), chunks),
+        causes() if known is None else known,
+        source=name,
+        outcome=outcome,
+        table=flag_table(),
     )
 
 

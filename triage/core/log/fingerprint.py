@@ -2,7 +2,7 @@
 
 In:  an exception with its frames, or a line. Out: `v1:` and 12 hex digits, and the
 text that was hashed, so that a person can see why two failures are the same.
-Not: grouping similar but unequal failures.
+Not: grouping similar but unequal failures (cluster.py).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from triage.core.diagnosis import Frame
 
@@ -48,13 +49,43 @@ def fingerprint(exception: str, message: str, frames: Sequence[Frame] = ()) -> t
     sentence = message.strip().split("\n", 1)[0]
     sentence = re.split(r"(?<=[.!?])\s", sentence, maxsplit=1)[0]
     parts = [exception, masked(sentence[:1000]).encode()[:_SENTENCE].decode("utf-8", "ignore")]
-    own = [frame for frame in frames if not _SKIPPED.search(frame.file)]
+    own = own_frames(frames)
     parts += [_place(frame) for frame in own[-_FRAMES:]]
     text = " | ".join(parts)
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-    return f"v1:{digest}", text
+    return _digest(text), text
+
+
+def own_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
+    """The frames that are neither Python's nor PyTorch's, outermost first."""
+    return tuple(frame for frame in frames if not _SKIPPED.search(frame.file))
 
 
 def _place(frame: Frame) -> str:
     module = _PACKAGE.sub("", frame.file).removesuffix(".py").replace("/", ".").strip(".")
     return f"{module}:{frame.function}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
+    """The same failure, named coarsely, as usual, and exactly; each is `v1:` and 12 hex digits."""
+
+    frame: str  # the exception's type and the innermost frame of the engine's own
+    default: str  # what `fingerprint` gives
+    exact: str  # the whole message as printed, every frame with its line
+
+
+def levels(exception: str, message: str, frames: Sequence[Frame] = ()) -> Levels:
+    """The three names of a failure; where there is no exception, `frame` is `default`."""
+    default = fingerprint(exception, message, frames)[0]
+    own = own_frames(frames)
+    lines = (f"{frame.file}:{frame.line}:{frame.function}" for frame in frames)
+    return Levels(
+        frame=_digest(f"{exception} | {_place(own[-1])}") if exception and own else default,
+        default=default,
+        exact=_digest(" | ".join((exception, message, *lines))),
+    )
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"v1:{digest}"

@@ -1,0 +1,89 @@
+"""Options that write results for other programs, the same for every command that has results.
+
+In:  results, and what was asked for. Out: files; annotations on a stream.
+Not: what stands in them (triage.session.reports).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from triage.cli import console
+
+if TYPE_CHECKING:
+    from triage.core.causes import Cause
+    from triage.core.results import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The reports that were asked for."""
+
+    junit: Path | None = None
+    sarif: Path | None = None
+    github: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.junit or self.sarif or self.github)
+
+
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--junit FILE`, `--sarif FILE`, `--github`."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    for option in (
+        click.option(
+            "--github",
+            is_flag=True,
+            help="Print GitHub annotations and add to the job's summary.",
+        ),
+        click.option("--sarif", type=file, metavar="FILE", help="Write SARIF 2.1.0."),
+        click.option("--junit", type=file, metavar="FILE", help="Write JUnit XML, a case a log."),
+    ):
+        function = option(function)
+    return function
+
+
+def knowledge_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--knowledge DIR`, which may be given several times."""
+    return click.option(
+        "--knowledge",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Use the cause files of DIR too (also: TRIAGE_KNOWLEDGE).",
+    )(function)
+
+
+def guarded(text: str, *, github: bool) -> str:
+    """The answer so that a runner takes no line of a log in it for a command of its own."""
+    if not github:
+        return text
+    import secrets
+
+    word = secrets.token_hex(12)
+    return f"::stop-commands::{word}\n{text}\n::{word}::"
+
+
+def write(
+    wanted: Wanted,
+    results: Sequence[Result],
+    known: Sequence[Cause],
+    title: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Write what was asked for; annotations go where the answer goes, unless that is JSON."""
+    from triage.session import reports
+
+    if wanted.junit:
+        reports.write_junit(results, wanted.junit, title)
+    if wanted.sarif:
+        reports.write_sarif(results, wanted.sarif, known)
+    if wanted.github:
+        for line in reports.github(results, title):
+            (console.talk if as_json else console.answer)(line)

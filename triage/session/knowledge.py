@@ -1,0 +1,49 @@
+"""The causes that a command works with: triage's own, and those of the user's folders.
+
+In:  folders of cause files, named on the command line or by TRIAGE_KNOWLEDGE.
+Out: causes, triage's own first.
+Not: reading files (triage.knowledge). No YAML is read where no folder is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from triage.core.causes import Cause
+from triage.errors import UsageError, hint
+from triage.knowledge import load_causes, load_causes_from
+
+VARIABLE = "TRIAGE_KNOWLEDGE"  # folders, separated as those of PATH are
+
+
+def causes(folders: Sequence[Path] = ()) -> tuple[Cause, ...]:
+    """The knowledge base with the user's folders, read once a process.
+
+    Raises:
+        UsageError: a folder or a file in it cannot be read, or an id is there twice.
+    """
+    named = [Path(word) for word in os.environ.get(VARIABLE, "").split(os.pathsep) if word]
+    return _causes(tuple(dict.fromkeys((*named, *folders))))
+
+
+@cache
+def _causes(folders: tuple[Path, ...]) -> tuple[Cause, ...]:
+    known = {cause.id: cause for cause in load_causes()}
+    origin: dict[str, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder} is no folder of cause files", hint=hint("ls", "-d", folder))
+        for cause in load_causes_from(folder):
+            if cause.id in known:
+                other = origin.get(cause.id)
+                raise UsageError(
+                    f"{folder / cause.id}.yaml: the id {cause.id} is taken by "
+                    + (f"{other / cause.id}.yaml" if other else "a cause of triage's own"),
+                    hint=hint("mv", f"{folder / cause.id}.yaml", f"{folder / cause.id}-2.yaml"),
+                )
+            known[cause.id] = cause
+            origin[cause.id] = folder
+    return tuple(known.values())
