@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from triage.core.causes import Cause
     from triage.core.results import Result
 
 _ROOTS: pytest.StashKey[tuple[Path, ...]] = pytest.StashKey()
