@@ -15,17 +15,19 @@ from triage.core.diagnosis import (
     Decoy,
     Diagnosis,
     Exc,
+    Explained,
     Frame,
     Root,
     Step,
     Suspect,
+    Weighed,
 )
 from triage.render.documents import diagnosis_document, value_document, value_of
 
 KEYS = [
     "schema", "source", "outcome", "phase", "cause", "title", "confidence", "fingerprint", "ranks",
     "ranks_total", "root", "traceback", "cascade", "teardown", "decoys", "engine", "config",
-    "effective", "suspects", "remedies", "timeline", "also", "fingerprint_of", "simulated",
+    "effective", "suspects", "remedies", "timeline", "also", "explain", "fingerprint_of", "simulated",
     "provenance", "refused",
 ]  # fmt: skip
 FULL = Diagnosis(
@@ -62,6 +64,7 @@ FULL = Diagnosis(
     ),
     timeline=(Step(rank="TP0", phase="weight-load", line=41, seconds=12.3),),
     also=(Alternative(cause="o", confidence="low"),),
+    explain=(Explained(step="root", lines=(Weighed(line=812, rank="TP3", what="c"),), count=1),),
 )  # fmt: skip
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.core.config import SetEnv, SetFlag, UnsetFlag
-from triage.core.diagnosis import Advice, Alternative, Decoy, Diagnosis, Exc, Frame, Root, Suspect
+from triage.core.diagnosis import (
+    Advice,
+    Alternative,
+    Decoy,
+    Diagnosis,
+    Exc,
+    Explained,
+    Frame,
+    Root,
+    Suspect,
+    Weighed,
+)
 from triage.render.text import diagnosis_text
 
 NAMED = Diagnosis(
@@ -147,3 +158,16 @@ def test_a_death_without_a_word_sends_to_the_kernels_log() -> None:
     assert diagnosis_text(killed).endswith(
         "\nnext: dmesg -T | grep -i -e oom -e killed -e segfault"
     )
+
+
+def test_explain_names_the_candidates_and_what_each_step_left_out() -> None:
+    seen = Weighed(line=7, rank="TP1", what="ValueError: x")
+    steps = (
+        Explained(step="candidates", lines=(seen,), count=1),
+        Explained(step="the rank went on after it", lines=(seen,), count=3),
+        Explained(step="root", lines=(seen,), count=1),
+    )
+    text = diagnosis_text(replace(NAMED, explain=steps), explain=True)
+    assert "  ranked   candidates (1):\n           line 7  TP1  ValueError: x\n" in text
+    assert "  ranked   left out, the rank went on after it (3, the first 1 are):\n" in text
+    assert "ranked" not in diagnosis_text(replace(NAMED, explain=steps))

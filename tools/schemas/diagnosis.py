@@ -131,6 +131,28 @@ class Alternative(Closed):
     """How sure that is."""
 
 
+class Weighed(Closed):
+    """A line that the ranking looked at."""
+
+    line: Line
+    """Number of the physical line, from 1."""
+    rank: str
+    """The rank as the engine tags it, or main."""
+    what: str
+    """Id of the cause that it matches; without one, the start of the line."""
+
+
+class Explained(Closed):
+    """One step of the ranking."""
+
+    step: str
+    """What the step is: the candidates, the reason why some were left out, or the root."""
+    lines: list[Weighed]
+    """The first of the lines that it is about."""
+    count: Count
+    """How many they are."""
+
+
 class Diagnosis(Document):
     """Why one launch failed, read from its log; each claim with its line."""
 
@@ -178,6 +200,8 @@ class Diagnosis(Document):
     """The landmarks that each rank passed, in the order of the log."""
     also: list[Alternative]
     """Other causes that would explain the log less well."""
+    explain: list[Explained]
+    """How the root was chosen: the candidates, what each step left out, the root."""
     fingerprint_of: str
     """The text that was hashed into the fingerprint."""
     simulated: bool

@@ -92,6 +92,27 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A line that the ranking looked at, and what it was taken for."""
+
+    line: int
+    rank: str
+    what: str  # the id of a cause, else the start of the line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One step of the ranking: the candidates first, then what each step left out, then the root.
+
+    `lines` are the first of `count` lines.
+    """
+
+    step: str
+    lines: tuple[Weighed, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """What happened in one launch, each claim with its line.
 
@@ -126,6 +147,7 @@ class Diagnosis:
     remedies: tuple[Advice, ...] = ()
     timeline: tuple[Step, ...] = ()
     also: tuple[Alternative, ...] = ()
+    explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
 
     @property
     def signature(self) -> str:

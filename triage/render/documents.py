@@ -52,6 +52,14 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
             for s in d.timeline
         ],
         "also": [{"cause": a.cause, "confidence": a.confidence} for a in d.also],
+        "explain": [
+            {
+                "step": e.step,
+                "lines": [{"line": w.line, "rank": w.rank, "what": w.what} for w in e.lines],
+                "count": e.count,
+            }
+            for e in d.explain
+        ],
         "fingerprint_of": d.fingerprint_of,
         "simulated": d.simulated,
         "provenance": d.provenance,

@@ -13,7 +13,7 @@ from textwrap import wrap
 
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
 from triage.core.config import Flag as ConfigFlag
-from triage.core.diagnosis import Advice, Diagnosis, Root
+from triage.core.diagnosis import Advice, Diagnosis, Explained, Root
 
 WIDTH = 80
 _LABEL = 9  # columns of the words that begin a line
@@ -27,7 +27,8 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
 
     Args:
         diagnosis: What was found.
-        explain: Add how far each rank came, and what the fingerprint was made of.
+        explain: Add each step of the ranking, what the fingerprint was made of, and how far
+            each rank came.
     """
     d = diagnosis
     lines = wrap(
@@ -143,11 +144,26 @@ def _change(change: Change) -> str:
 
 
 def _explained(d: Diagnosis) -> Iterator[str]:
+    for ranked in d.explain:
+        yield from _labelled("ranked", _step(ranked))
+        for seen in ranked.lines:
+            yield from _labelled("", f"line {seen.line}  {seen.rank}  {_shown(seen.what, 52)}")
     if d.fingerprint:
         yield from _labelled("print", f"{d.fingerprint} of: {_shown(d.fingerprint_of, 400)}")
     for step in d.timeline[:40]:
         after = "" if step.seconds is None else f"  after {step.seconds:g} s"
         yield from _labelled("passed", f"line {step.line}  {step.rank}  {step.phase}{after}")
+
+
+def _step(step: Explained) -> str:
+    """The headline of a step; the lines that it is about stand below."""
+    if step.step in ("root", "candidates"):
+        number = f" ({step.count})" if step.step == "candidates" else ""
+        return f"{step.step}{number}:"
+    more = (
+        f" ({step.count}, the first {len(step.lines)} are)" if step.count > len(step.lines) else ""
+    )
+    return f"left out, {step.step}{more}:" if step.lines else step.step
 
 
 def _next(d: Diagnosis) -> Iterator[str]:

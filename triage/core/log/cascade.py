@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from triage.core.causes import Cause, Role
+from triage.core.diagnosis import Explained, Weighed
 from triage.core.log.candidates import Candidate, candidates
 from triage.core.log.endings import BIND, Ending
 from triage.core.log.evidence import Generation
 
 MOST = 200  # line numbers given of a sort
+_SAID = 12  # candidates named of a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Finding:
     cascade: tuple[int, ...] = ()
     teardown: tuple[int, ...] = ()
     decoys: tuple[tuple[int, str], ...] = ()
-    explain: tuple[str, ...] = ()
+    explain: tuple[Explained, ...] = ()
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class _Ranking:
     """The candidates that are left, and how they came to be."""
 
     left: list[Candidate]
-    steps: list[str] = field(default_factory=list)
+    steps: list[Explained] = field(default_factory=list)
 
     def drop(self, why: str, gone: Callable[[Candidate], bool]) -> None:
         """Leave out what `gone` holds for."""
@@ -54,8 +56,12 @@ class _Ranking:
         """Leave out these."""
         if dropped:
             self.left = [c for c in self.left if c not in dropped]
-            lines = ", ".join(_say(c) for c in dropped[:5])
-            self.steps.append(f"{why}: {lines}{' ...' if len(dropped) > 5 else ''}")  # noqa: PLR2004
+            self.say(why, dropped)
+
+    def say(self, step: str, concerned: Sequence[Candidate]) -> None:
+        """Remember a step, and the lines that it is about."""
+        lines = tuple(_weighed(c) for c in concerned[:_SAID])
+        self.steps.append(Explained(step=step, lines=lines, count=len(concerned)))
 
 
 def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Finding:
@@ -69,6 +75,7 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
     """
     everything = candidates(generation, causes)
     ranking = _Ranking(list(everything))
+    ranking.say("candidates", everything)
     ranking.drop("a consequence, or harmless", lambda c: c.noise)
     before = list(ranking.left)
     ranking.drop("the rank went on after it", lambda c: c.passed)
@@ -176,7 +183,7 @@ def _finish(
     if root is not None:
         mark = root.signature
         same = sorted((c for c in ranking.left if c.signature == mark), key=lambda c: c.line)
-        ranking.steps.append(f"root: {_say(root)}")
+        ranking.say("root", [root])
         for c in ranking.left:
             if c.cause is not None and c.signature != mark:
                 others.setdefault(c.cause.id, c)
@@ -282,5 +289,5 @@ def with_ranks_resolved(finding: Finding, tags: set[str]) -> Finding:
     return replace(finding)
 
 
-def _say(c: Candidate) -> str:
-    return f"line {c.line} {c.rank} {c.cause.id if c.cause else c.text[:60]}"
+def _weighed(c: Candidate) -> Weighed:
+    return Weighed(line=c.line, rank=c.rank, what=c.cause.id if c.cause else c.text[:100])

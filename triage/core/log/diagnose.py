@@ -54,7 +54,7 @@ def diagnose(
     generation = gatherer.generation
     ready = _ready(generation)
     finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)
-    finding = with_ranks_resolved(finding, generation.tags)
+    finding, steps = with_ranks_resolved(finding, generation.tags), finding.explain
     if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
         finding = Finding()
     seen = _outcome(gatherer, finding, ready=ready, known=outcome)
@@ -62,6 +62,7 @@ def diagnose(
         finding = Finding()
     dump = find_dump(generation.dump) if generation.dump else None
     diagnosis = _facts(gatherer, dump, table, source=source, outcome=seen)
+    diagnosis = replace(diagnosis, explain=steps)
     hang = None
     if finding.root is None:
         hang = hung_at(generation, matcher.causes) if seen in ("hung", "interrupted") else None
