@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,7 +133,8 @@ def _bisect(
 
     session, journal = open_session(search, folder, fresh=fresh)
     _announce(search, session, journal)
-    done, found = bisect(search, session, journal, _talk(search, color))
+    with _talk(search, journal, color) as talk:
+        done, found = bisect(search, session, journal, talk)
     console.talk("")
     if as_json:
         console.document(recommendation_document(found))
@@ -154,36 +158,36 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
         console.talk(f"forecast: {low} to {high} launches")
 
 
-def _talk(search: Search, color: str) -> Talk:
-    """One line a trial; in a terminal what it tries before, and what it is doing meanwhile."""
+@contextmanager
+def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
+    """One line a trial; in a terminal also a table of the trials and what goes on meanwhile."""
     import sys
 
+    from triage.cli.live import Screen
     from triage.core.search.plan import forecast
     from triage.core.trials import Entry, Seen, Trial
-    from triage.render.session_text import trial_event, trial_head, trial_line
+    from triage.render.session_text import trial_event
     from triage.session.search import Talk
 
     problem = hide_problem(search.recipe.problem)
     _, most = forecast(problem)
-    live = sys.stderr.isatty()
     on = console.coloured(color, stream="stderr")
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        with Screen(problem, journal.entries, most=most, colour=on) as screen:
+            yield Talk(starting=screen.starting, finished=screen.finished, event=screen.event)
+        return
     styles = {Seen.STARTS: "good", Seen.FAILS: "error", Seen.UNRESOLVED: "dim"}
 
     def starting(number: int, trial: Trial) -> None:
-        if live:
-            console.talk(trial_head(trial, number, most, problem))
+        """A line is written once the answer is there."""
 
     def finished(entry: Entry) -> None:
-        if live:
-            console.replace("")
-        text = trial_line(entry) if live else trial_event(entry, most, problem)
-        console.talk(text, styles[entry.seen], on=on)
+        console.talk(trial_event(entry, most, problem), styles[entry.seen], on=on)
 
     def event(text: str) -> None:
-        if live:
-            console.replace(f"  {text}")
+        """Where lines stay, only answers are lines."""
 
-    return Talk(starting=starting, finished=finished, event=event)
+    yield Talk(starting=starting, finished=finished, event=event)
 
 
 def _ended(

@@ -27,7 +27,7 @@ def answer(text: str, style: str = "", *, on: bool = False) -> None:
 
     The first line is painted in the style where colour is on.
     """
-    first, _, rest = _harmless(text).partition("\n")
+    first, _, rest = harmless(text).partition("\n")
     shown = paint(first, style, on=on) if style else first
     _print(f"{shown}\n{rest}" if rest else shown)
 
@@ -39,7 +39,7 @@ def page(text: str) -> None:
 
 def talk(text: str, style: str = "", *, on: bool = False) -> None:
     """Print lines of talk on stderr, at once; what a server said in them is made harmless."""
-    shown = paint(_harmless(text), style, on=on) if style else _harmless(text)
+    shown = paint(harmless(text), style, on=on) if style else harmless(text)
     _say(shown)
     sys.stderr.flush()
 
@@ -66,7 +66,7 @@ def _deafen(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """The text without secrets, and without characters that a terminal would obey."""
     from triage.core.redact import redact_text
     from triage.render.markdown import visible
@@ -77,7 +77,7 @@ def _harmless(text: str) -> str:
 def replace(text: str) -> None:
     """Write over the current line of the terminal on stderr; nothing scrolls."""
     width = max(shutil.get_terminal_size().columns - 1, 1)
-    sys.stderr.write(f"\r\x1b[2K{_harmless(text)[:width]}")
+    sys.stderr.write(f"\r\x1b[2K{harmless(text)[:width]}")
     sys.stderr.flush()
 
 

@@ -1,0 +1,101 @@
+"""The talk of a search in a terminal: lines that stay, and a table below them that moves.
+
+In:  what happens in a search. Out: text on stderr.
+Not: choosing words (triage.render).
+"""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from triage.cli import console
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
+
+    from triage.core.trials import Entry, Problem, Trial
+
+
+class Screen:
+    """Shows the trials of one search; use it as a context, so that the terminal is left whole.
+
+    Args:
+        problem: Without secrets.
+        entries: The journal, which grows meanwhile.
+        most: The forecast's upper end.
+        colour: Whether the verdicts are painted.
+    """
+
+    def __init__(self, problem: Problem, entries: list[Entry], *, most: int, colour: bool) -> None:
+        self._problem, self._entries, self._most = problem, entries, most
+        self._running: frozenset[str] | None = None
+        self._doing = ""
+        self._colour = colour
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.live import Live
+
+        screen = Console(
+            file=sys.stderr, color_system="standard" if self._colour else None, highlight=False,
+            markup=False, emoji=False,
+        )  # fmt: skip
+        self._live = Live(
+            get_renderable=self._draw, console=screen, refresh_per_second=4, transient=True,
+            redirect_stdout=False, redirect_stderr=False, vertical_overflow="crop",
+        )  # fmt: skip
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def starting(self, number: int, trial: Trial) -> None:
+        """A launch begins: say what and why."""
+        from triage.render.session_text import trial_head
+
+        self._running, self._doing = trial.items, ""
+        self._print(trial_head(trial, number, self._most, self._problem))
+
+    def finished(self, entry: Entry) -> None:
+        """A launch has ended: say what it showed."""
+        from triage.core.trials import Seen
+        from triage.render.session_text import trial_line
+
+        styles = {Seen.STARTS: "green", Seen.FAILS: "red", Seen.UNRESOLVED: "bright_black"}
+        self._running, self._doing = None, ""
+        self._print(trial_line(entry), styles[entry.seen])
+
+    def event(self, text: str) -> None:
+        """What the launch is doing now."""
+        self._doing = console.harmless(text)
+
+    def _print(self, text: str, style: str = "") -> None:
+        from rich.text import Text
+
+        if self._live is not None:
+            shown = Text(console.harmless(text), style=f"bold {style}" if style else "")
+            self._live.console.print(shown, soft_wrap=True)
+
+    def _draw(self) -> Text:
+        from rich.text import Text
+
+        from triage.render.trials_grid import grid
+
+        size = self._live.console.size if self._live is not None else None
+        width, height = (size.width, size.height) if size is not None else (80, 24)
+        shown = grid(
+            self._problem, self._entries, self._running, width=width, height=height // 2 + 4
+        )
+        lines = [*map(console.harmless, shown), f"  {self._doing}"]
+        return Text("\n".join(line[:width] for line in lines), no_wrap=True, overflow="crop")
