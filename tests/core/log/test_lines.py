@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from triage.core.log.finder import Plain, literals_of
 from triage.core.log.lines import Line, clean
-from triage.core.log.literals import cover, triggers
+from triage.core.log.literals import cover
 from triage.core.log.scan import LONGEST, Scanner
 
 RECORD = "[2026-07-01 12:00:00 TP4 EP4] Init parallel begin."
@@ -24,19 +25,21 @@ def one(text: str | bytes, number: int = 1) -> Line:
 class Lines:
     """A sink that keeps what it is given."""
 
+    frequent: tuple[bytes, ...] = ()
+
     def __init__(self, *, hungry: bool = False) -> None:
         self.hungry = hungry
         self.taken: list[tuple[bytes, int, int]] = []
 
     def take(
-        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         self.taken.append((raw, offset, number))
 
 
-def scan(chunks: Sequence[bytes], *needles: bytes, every_line: bool = False) -> Lines:
+def scan(chunks: Sequence[bytes], *needles: str, every_line: bool = False) -> Lines:
     sink = Lines()
-    scanner = Scanner(needles, sink, every_line=every_line)
+    scanner = Scanner(Plain(literals_of(needles)), sink, every_line=every_line)
     for chunk in chunks:
         scanner.feed(chunk)
     scanner.close()
@@ -150,7 +153,7 @@ def test_a_record_behind_an_unfinished_bar_is_a_line_of_its_own() -> None:
 
 def test_a_long_line_is_cut_around_what_was_seen() -> None:
     raw = b"x" * 50_000 + b"RuntimeError: boom" + b"y" * 50_000
-    pieces = list(clean(raw, 0, 1, hits=[50_000]))
+    pieces = list(clean(raw, 0, 1, hits=[50_018]))
     assert [len(piece.text) for piece in pieces] == [4096, 4096]
     assert "RuntimeError: boom" in pieces[1].text
 
@@ -191,25 +194,25 @@ def test_slices_join_to_the_file_however_it_is_cut(
     assert [number for _, _, number in whole] == list(range(1, len(whole) + 1))
     assert scan([*chunks, rest], every_line=True).taken == whole
     marked = [entry for entry in whole if b"needle" in entry[0]]
-    assert scan([*chunks, rest], b"needle").taken == marked
+    assert scan([*chunks, rest], "needle").taken == marked
 
 
 def test_a_hungry_sink_gets_the_lines_that_follow() -> None:
     class Hungry(Lines):
         def take(
-            self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+            self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
         ) -> None:
             super().take(raw, offset, number, hits, seen)
             self.hungry = raw != b"stop"
 
     sink = Hungry()
-    Scanner([b"go"], sink).feed(b"a\ngo\nb\nstop\nc\ngo\n")
+    Scanner(Plain(literals_of(["go"])), sink).feed(b"a\ngo\nb\nstop\nc\ngo\n")
     assert [raw for raw, _, _ in sink.taken] == [b"go", b"b", b"stop", b"go"]
 
 
 def test_a_line_without_end_is_looked_at_once_and_counted_in_full() -> None:
     long = b"needle" + b"x" * (2 * LONGEST)
-    sink = scan([long, b"y" * 100, b"\nneedle\n"], b"needle")
+    sink = scan([long, b"y" * 100, b"\nneedle\n"], "needle")
     (first, _, _), (second, offset, number) = sink.taken
     assert len(first) == LONGEST
     assert (second, offset, number) == (b"needle", len(long) + 101, 2)
@@ -233,4 +236,5 @@ def test_the_literals_that_a_pattern_needs(pattern: str, literals: set[str] | No
 
 
 def test_triggers_leave_out_what_a_shorter_one_implies() -> None:
-    assert triggers(frozenset({"RuntimeError", "Error", "NVLS"})) == (b"NVLS", b"Error")
+    found = literals_of(["RuntimeError", "Error", "NVLS"])
+    assert found.triggers == ((2, ()), (1, (0,)))

@@ -20,8 +20,9 @@ from triage.core.log.cascade import Finding, find, with_ranks_resolved
 from triage.core.log.endings import Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
+from triage.core.log.finder import Compile, Plain
 from triage.core.log.fingerprint import fingerprint
-from triage.core.log.gather import Gatherer, read
+from triage.core.log.gather import FIXED, Gatherer, read
 from triage.core.log.hang import hung_at, no_progress
 from triage.core.log.signatures import Matcher
 from triage.core.log.suspects import advice, suspects, suspects_without_config
@@ -39,6 +40,7 @@ def diagnose(
     source: str = "-",
     outcome: Outcome | None = None,
     table: FlagTable | None = None,
+    finder: Compile = Plain,
 ) -> Diagnosis:
     """The diagnosis of one log, read once as a stream.
 
@@ -48,9 +50,12 @@ def diagnose(
         source: Name of the log for the answer.
         outcome: How the launch ended, if a launcher saw it; else the log alone decides.
         table: Flags of the engine's version, to tell defaults from choices.
+        finder: Makes what finds the literals of the causes; the answer is the same with any.
     """
-    matcher = Matcher(causes)
-    gatherer, _ = read(chunks, matcher, lambda generation: _fails(generation, matcher.causes))
+    matcher = Matcher(causes, FIXED)
+    gatherer, _ = read(
+        chunks, matcher, lambda generation: _fails(generation, matcher.causes), finder=finder
+    )
     generation = gatherer.generation
     ready = _ready(generation)
     finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)

@@ -7,14 +7,14 @@ Not: weighing (cascade.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.core.causes import Role
 from triage.core.log import endings, landmarks
 from triage.core.log.endings import STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit
+from triage.core.log.finder import Compile, Plain
 from triage.core.log.lines import Line, clean
-from triage.core.log.literals import triggers
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import CAUSE, CONTEXT, HEAD, Traceback, Tracebacks, unwrapped
@@ -37,27 +37,16 @@ _TROUBLE = re.compile(
     r"error|fail|illegal|abort|assert|exception|\bWARN\b|timed? ?out|invalid|fault",
     re.IGNORECASE,
 )
+_TROUBLED = re.compile(_TROUBLE.pattern.encode(), re.IGNORECASE)
 _KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
             "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
 _GENERAL = (HEAD, CAUSE, CONTEXT, ", line ", "Error", "Exception", "Interrupt", "hit an exception",
             "triage.replay", "graph failed", "server version", "Process Spawn")  # fmt: skip
 
 
-def which(triggers_: Sequence[bytes], literals: frozenset[str]) -> frozenset[int]:
-    """Numbers of the triggers of which one is in each line with one of these literals."""
-    texts = [trigger.decode() for trigger in triggers_]
-    return frozenset(n for n, text in enumerate(texts) if any(text in lit for lit in literals))
-
-
-def scan_triggers(matcher: Matcher) -> tuple[bytes, ...]:
-    """What makes a line interesting: landmarks, endings, exceptions and the causes' literals."""
-    return triggers(
-        matcher.literals
-        | landmarks.LITERALS
-        | endings.LITERALS
-        | frozenset(_GENERAL)
-        | frozenset(_KERNELS)
-    )
+# Beside the causes' own: landmarks, endings, exceptions, kernels.
+FIXED = landmarks.LITERALS | endings.LITERALS | frozenset(_GENERAL) | frozenset(_KERNELS)
+_HUNGER = 2000  # lines without anything of interest after which a traceback is given up
 
 
 class Gatherer:
@@ -70,6 +59,7 @@ class Gatherer:
 
     def __init__(self, matcher: Matcher, failed: Callable[[Generation], bool]) -> None:
         self.hungry = False
+        self.frequent: Sequence[bytes] = tuple(text.encode() for text in landmarks.FREQUENT)
         self.generation = Generation()
         self.engine = "unknown"
         self.version: str | None = None
@@ -82,22 +72,29 @@ class Gatherer:
         self._failed = failed
         self._tracebacks = Tracebacks()
         self._taken = 0  # finished tracebacks that the generation has
-        self.triggers = scan_triggers(matcher)
-        matcher.bind(self.triggers)
-        self._of_endings = which(self.triggers, endings.LITERALS)
-        self._of_kernels = which(self.triggers, frozenset(_KERNELS))
-        self._seen: Sequence[int] = ()  # triggers in the line at hand
+        self._of_endings = matcher.numbers(endings.LITERALS)
+        self._of_kernels = matcher.numbers(_KERNELS)
+        self._seen: Collection[int] = ()  # literals in the line at hand
+        self._fed = 0  # the last line that was of interest, or part of a traceback
 
     def take(
-        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One physical line."""
-        if self.over:
+        if self.over or (
+            # Healthy logs name kernels in every tenth line of their start.
+            seen
+            and not self.hungry
+            and self._of_kernels.issuperset(seen)
+            and _TROUBLED.search(raw) is None
+        ):
             return
         self._seen = seen
+        if seen:
+            self._fed = number
         for line in clean(raw, offset, number, hits):
             self._line(line)
-        self.hungry = self._tracebacks.hungry and not self.over
+        self.hungry = self._tracebacks.hungry and not self.over and number - self._fed < _HUNGER
 
     def close(self) -> None:
         """The log has ended: tracebacks that were cut off count too."""
@@ -126,6 +123,8 @@ class Gatherer:
         self._collect()
         if tb is None:
             self._record(line)
+        else:
+            self._fed = line.number
         if not self.over:
             self._match(line, tb)
 
@@ -255,11 +254,16 @@ def is_uncaught(tb: Traceback) -> bool:
 
 
 def read(
-    chunks: Iterable[bytes], matcher: Matcher, failed: Callable[[Generation], bool]
+    chunks: Iterable[bytes],
+    matcher: Matcher,
+    failed: Callable[[Generation], bool],
+    *,
+    finder: Compile = Plain,
 ) -> tuple[Gatherer, int]:
     """The evidence of a whole log, and the number of its bytes."""
     gatherer = Gatherer(matcher, failed)
-    scanner = Scanner(gatherer.triggers, gatherer, every_line=matcher.every_line)
+    found = finder(matcher.table.literals())
+    scanner = Scanner(found, gatherer, every_line=matcher.every_line)
     for chunk in chunks:
         scanner.feed(chunk)
         if gatherer.over:

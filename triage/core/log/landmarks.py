@@ -67,9 +67,12 @@ _PREFIXES = tuple(start for start, _ in _STARTS)
 _CAPTURE = re.compile(r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b")
 _LAUNCHER = "launch_server.py"
 
+# In much of what a healthy server writes: such lines are read only near others (scan.Sink).
+FREQUENT = ("Prefill batch", "sglang", "vLLM")
+# uvicorn colours the level, so that in the raw bytes it does not stand before its text.
 LITERALS = frozenset(
-    {start for start, phase in _STARTS if phase} | {"Capture ", READY[1], "sglang", "vLLM"}
-)
+    {start.removeprefix("INFO:     ") for start, phase in _STARTS if phase} | {"Capture ", READY[1]}
+) - frozenset(FREQUENT)
 
 
 def phase_of(text: str) -> str:

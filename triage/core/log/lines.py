@@ -15,9 +15,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-KEPT = 4096  # characters of a long line that are looked at, per place of interest
+from triage.core.log.finder import BEHIND, LONG
+
 _DUMP = "server_args="  # the one line whose whole length matters
-_WINDOWS = 6
+_OVERLAP = 256  # bytes that two windows of a long line share
+_PARTS = 6  # parts of a redrawn line that are kept from its start, and from its end
 
 
 class Line(NamedTuple):
@@ -77,7 +79,7 @@ def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Ite
         raw: The line's bytes, with or without its line end.
         offset: Of the first byte in the file.
         number: Of the line, from 1.
-        hits: Byte positions in `raw` that must be kept when the line is long.
+        hits: Places in a long line to look at, beside its start: ends of literals.
     """
     first: Line | None = None
     for piece in _pieces(raw, hits):
@@ -99,15 +101,14 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
     text = raw.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith('{"') and '"log":' in text:
         text = _docker(text)
-    if len(text) <= KEPT or _DUMP in text[:300]:
+    if len(raw) <= LONG or _DUMP in text[:300]:
         yield text
         return
-    yield text[:KEPT]
-    seen = KEPT
-    for hit in list(hits)[:_WINDOWS]:
-        if hit >= seen - 200:
-            seen = hit + KEPT - 1024
-            yield raw[max(0, hit - 1024) : seen].decode("utf-8", "replace")
+    upto = LONG
+    yield raw[:LONG].decode("utf-8", "replace")
+    for hit in hits:
+        start, upto = max(hit - BEHIND, upto - _OVERLAP), hit + LONG - BEHIND
+        yield raw[start:upto].decode("utf-8", "replace")
 
 
 def _docker(text: str) -> str:
@@ -131,8 +132,8 @@ def _segments(text: str) -> Iterator[str]:
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     parts = [part for part in text.split("\r") if part] if "\r" in text else [text]
-    if len(parts) > 2 * _WINDOWS:
-        parts = parts[:_WINDOWS] + parts[-_WINDOWS:]
+    if len(parts) > 2 * _PARTS:
+        parts = parts[:_PARTS] + parts[-_PARTS:]
     for part in parts or [""]:
         if any(mark in part for mark in _PROGRESS):
             start = 0

@@ -2,7 +2,7 @@
 
 In:  a regular expression.
 Out: a set of literals, one of which every matching line contains; or None.
-Not: matching (signatures.py) or scanning a file for literals (scan.py).
+Not: matching (signatures.py) or looking for literals (finder.py).
 """
 
 from __future__ import annotations
@@ -71,10 +71,9 @@ def _plain(char: str) -> bool:
     return " " <= char <= "~" and char not in _ESCAPED
 
 
-def triggers(literals: frozenset[str]) -> tuple[bytes, ...]:
-    """The smallest set of byte strings whose occurrence implies that of any literal."""
-    kept: list[str] = []
-    for literal in sorted(literals, key=lambda text: (len(text), text)):
-        if not any(shorter in literal for shorter in kept):
-            kept.append(literal)
-    return tuple(text.encode() for text in kept)
+def only_text(pattern: str) -> str | None:
+    """The text that the pattern is, if it is nothing but text."""
+    parsed = _parser.parse(pattern)
+    if parsed.state.flags & re.IGNORECASE or not all(op is _constants.LITERAL for op, _ in parsed):
+        return None
+    return "".join(chr(arg) for _, arg in parsed)

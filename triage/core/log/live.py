@@ -6,14 +6,14 @@ Not: the reason (diagnose.py); this only says that waiting is pointless.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from triage.core.causes import Cause, Role, Severity
 from triage.core.log import endings, landmarks
 from triage.core.log.endings import FATAL_HEADS, Ending, ending
+from triage.core.log.finder import Compile, Plain
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line, clean
-from triage.core.log.literals import triggers
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import HEAD
@@ -27,34 +27,36 @@ class Live:
     stop signal or the ready line is: a server that served is not one that failed to start.
     """
 
-    def __init__(self, causes: Sequence[Cause] = ()) -> None:
+    hungry = False
+    frequent = tuple(text.encode() for text in landmarks.FREQUENT[:1])
+
+    def __init__(self, causes: Sequence[Cause] = (), *, finder: Compile = Plain) -> None:
         self.phase = "unknown"
         self.ready_line = 0
         self.fatal_line = 0
-        self.hungry = False
         fatal = [
             c for c in causes if c.severity is Severity.FATAL and c.role is Role.ROOT and not c.hang
         ]
-        self._matcher = Matcher(fatal)
+        self._matcher = Matcher(fatal, landmarks.LITERALS | endings.LITERALS | {HEAD})
+        self._of_endings = self._matcher.numbers(endings.LITERALS)
         self._timeline = Timeline()
         self._stopped = False
-        literals = self._matcher.literals | landmarks.LITERALS | endings.LITERALS | {HEAD}
-        found = triggers(literals)
-        self._matcher.bind(found)
-        self._scanner = Scanner(found, self, every_line=self._matcher.every_line)
+        self._scanner = Scanner(
+            finder(self._matcher.table.literals()), self, every_line=self._matcher.every_line
+        )
 
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
         self._scanner.feed(raw)
 
     def take(
-        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One interesting line, from the scanner."""
         for line in clean(raw, offset, number, hits):
             self._line(line, seen)
 
-    def _line(self, line: Line, seen: Sequence[int]) -> None:
+    def _line(self, line: Line, seen: Collection[int]) -> None:
         text = line.text
         phase = landmarks.phase_of(text)
         if phase:
@@ -64,13 +66,13 @@ class Live:
             self.ready_line = self.ready_line or line.number
         if self.fatal_line or self.ready_line:
             return
-        kind = ending(text)
+        kind = ending(text) if not self._of_endings.isdisjoint(seen) else None
         if kind is Ending.STOP:
             self._stopped = True
         if not self._stopped and self._is_fatal(line, kind, seen):
             self.fatal_line = line.number
 
-    def _is_fatal(self, line: Line, kind: Ending | None, seen: Sequence[int]) -> bool:
+    def _is_fatal(self, line: Line, kind: Ending | None, seen: Collection[int]) -> bool:
         text = line.text
         if kind in (Ending.DEATH, Ending.FATAL):
             return True

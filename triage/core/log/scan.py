@@ -1,37 +1,49 @@
 """Finds the few lines of a log that are worth reading, without reading the others.
 
-In:  bytes as they come, and byte strings that mark a line as interesting.
+In:  bytes as they come, and a finder of the byte strings that mark a line as interesting.
 Out: calls of a sink, one per interesting line, in file order.
-Not: understanding a line (evidence.py, live.py).
+Not: finding byte strings (finder.py) or understanding a line (evidence.py, live.py).
 
-A block of whole lines is searched once for each trigger; only lines with a hit
-are cut out, and the lines that follow while the sink is hungry (inside a
-traceback). The calls do not depend on where the chunks were cut.
+Only lines with a literal are cut out, and the lines that follow while the sink is
+hungry (inside a traceback). The calls do not depend on where the chunks were cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
+
+from triage.core.log.finder import Finder
 
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
-_LONG = 4096  # bytes of a line from which on the places of the triggers matter
-_HITS = 16  # places remembered on one line
+NEAR = 1 << 16  # bytes after an interesting line in which frequent lines are interesting, too
+ENOUGH = 16  # lines with a frequent literal that are taken there
 
 
 class Sink(Protocol):
-    """Takes interesting lines; while `hungry`, every following line too."""
+    """Takes interesting lines.
 
-    hungry: bool
+    While it is `hungry`, every following line too. Literals that are in much of what a
+    healthy server writes are `frequent`: a line with one is taken only near another
+    interesting line or the start, and there not often. Both may change with each line.
+    """
+
+    @property
+    def hungry(self) -> bool:
+        """Whether the next line is wanted whatever is in it."""
+
+    @property
+    def frequent(self) -> Sequence[bytes]:
+        """Literals of lines that say something only near others."""
 
     def take(
-        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Sequence[int]
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One line without its LF.
 
-        `seen` are the numbers of the triggers in it; `hits` some of their byte
-        positions, if the line is long.
+        `seen` are the numbers of the finder's literals in it; `hits` are places of
+        interest, if the line is long (finder.Mark).
         """
 
 
@@ -39,105 +51,133 @@ class Scanner:
     """Cuts bytes into lines and hands the interesting ones to a sink.
 
     Args:
-        triggers: A line with any of these is interesting.
+        finder: A line with any of its literals is interesting.
         sink: Where the lines go.
         every_line: Hand over all lines (a signature without a literal needs that).
     """
 
-    def __init__(self, triggers: Sequence[bytes], sink: Sink, *, every_line: bool = False) -> None:
-        self._triggers = tuple(triggers)
+    def __init__(self, finder: Finder, sink: Sink, *, every_line: bool = False) -> None:
+        self._finder = finder
         self._sink = sink
         self._every = every_line
         self._tail = bytearray()  # the line that is not finished
         self._skipped = 0  # bytes of that line beyond LONGEST
+        self._near = NEAR  # where lines with frequent literals are taken no more
+        self._taken: dict[bytes, int] = {}  # how many were since the last interesting line
+        self._number = 0  # lines before `_counted`
+        self._counted = 0  # offset
         self.offset = 0  # of the first byte not yet handed on
-        self.lines = 0  # finished lines so far
+
+    @property
+    def lines(self) -> int:
+        """Finished lines so far."""
+        return self._number
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
+        if len(chunk) <= BLOCK:
+            self._feed(chunk)
+            return
         for start in range(0, len(chunk), BLOCK):
             self._feed(chunk[start : start + BLOCK])
 
     def close(self) -> None:
         """The input has ended; a last line without LF counts."""
         if self._tail or self._skipped:
-            self._finish(bytes(self._tail), self._skipped)
-            self._tail.clear()
-            self._skipped = 0
+            self._finish(self._skipped - 1)
 
     def _feed(self, chunk: bytes) -> None:
+        start = 0
         if self._tail:
-            end = chunk.find(b"\n")
-            if end < 0:
+            start = chunk.find(b"\n") + 1
+            if not start:
                 self._keep(chunk)
                 return
-            self._keep(chunk[:end])
-            self._finish(bytes(self._tail), self._skipped + 1)
-            self._tail.clear()
-            self._skipped = 0
-            chunk = chunk[end + 1 :]
+            self._keep(chunk[: start - 1])
+            self._finish(self._skipped)
         last = chunk.rfind(b"\n") + 1
-        if last:
-            self._block(chunk[:last])
-        self._keep(chunk[last:])
+        if last > start:
+            self._block(chunk, start, last)
+        if last < len(chunk):
+            self._keep(chunk[last:])
 
     def _keep(self, part: bytes) -> None:
         room = LONGEST - len(self._tail)
         self._tail += part[:room]
         self._skipped += max(0, len(part) - room)
 
-    def _finish(self, line: bytes, more: int) -> None:
-        """Hand on a line that arrived in pieces; `more` bytes of it are not in `line`."""
-        seen = [number for number, trigger in enumerate(self._triggers) if trigger in line]
-        if seen or self._sink.hungry or self._every:
-            self._give(line, self.offset, self.lines + 1, seen)
-        self.offset += len(line) + more
-        self.lines += 1
+    def _finish(self, more: int) -> None:
+        """Hand on a line that arrived in pieces; `more` bytes of it are not in the tail."""
+        line = b"%b\n" % self._tail
+        self._tail.clear()
+        self._skipped = 0
+        self._block(line, 0, len(line))
+        self.offset += more
+        self._counted += more
 
-    def _give(self, line: bytes, offset: int, number: int, seen: Sequence[int]) -> None:
-        hits = self._hits(line, seen) if len(line) > _LONG else ()
-        self._sink.take(line, offset, number, hits, seen)
-
-    def _hits(self, line: bytes, seen: Sequence[int]) -> list[int]:
-        """Positions of these triggers in a long line, not too close to each other."""
-        found: list[int] = []
-        for number in seen:
-            trigger, most = self._triggers[number], len(found) + _HITS
-            at = line.find(trigger)
-            while at >= 0 and len(found) < most:
-                found.append(at)
-                at = line.find(trigger, at + _LONG // 2)
-        return sorted(found)[:_HITS]
-
-    def _block(self, block: bytes) -> None:
+    def _block(self, block: bytes, start: int, stop: int) -> None:
         """Search whole lines; each ends with LF."""
-        at, number = 0, self.lines
-        for start, seen in sorted(self._mark(block).items()):
-            at, number = self._follow(block, at, start, number)
-            number += block.count(b"\n", at, start) + 1
-            end = block.find(b"\n", start)
-            self._give(block[start:end], self.offset + start, number, seen)
-            at = end + 1
-        at, number = self._follow(block, at, len(block), number)
-        self.lines = number + block.count(b"\n", at)
-        self.offset += len(block)
+        base = self.offset - start
+        at = start
+        while at < stop:
+            marks, upto = self._finder.scan(block, at, stop)
+            for mark in marks:
+                at = self._between(block, at, mark.start, base)
+                self._count(block, mark.start, base)
+                self._sink.take(
+                    block[mark.start : mark.stop],
+                    base + mark.start,
+                    self._number + 1,
+                    mark.hits,
+                    mark.seen,
+                )
+                at = mark.stop + 1
+                self._near = base + at + NEAR
+                self._taken.clear()
+            at = self._between(block, at, upto, base)
+        self._count(block, stop, base)
+        self.offset = base + stop
 
-    def _follow(self, block: bytes, at: int, stop: int, number: int) -> tuple[int, int]:
-        """Hand on lines without a trigger for as long as the sink is hungry."""
-        while at < stop and (self._sink.hungry or self._every):
-            end = block.find(b"\n", at)
-            number += 1
-            self._give(block[at:end], self.offset + at, number, ())
-            at = end + 1
-        return at, number
+    def _count(self, block: bytes, at: int, base: int) -> None:
+        """Number the lines up to here."""
+        start = self._counted - base
+        if at - start < 1 << 12:
+            self._number += block.count(b"\n", start, at)
+        else:  # replacing is four times as fast as counting, which goes byte by byte
+            part = block[start:at]
+            self._number += len(part) - len(part.replace(b"\n", b""))
+        self._counted = base + at
 
-    def _mark(self, block: bytes) -> dict[int, list[int]]:
-        """Start of each interesting line -> numbers of the triggers in it, in order."""
-        marked: dict[int, list[int]] = {}
-        for number, trigger in enumerate(self._triggers):
-            at = block.find(trigger)
-            while at >= 0:
-                start = block.rfind(b"\n", 0, at) + 1
-                marked.setdefault(start, []).append(number)
-                at = block.find(trigger, block.find(b"\n", at))
-        return marked
+    def _between(self, block: bytes, at: int, stop: int, base: int) -> int:
+        """Hand on lines without a mark: while the sink is hungry, or with a frequent literal."""
+        sink = self._sink
+        while at < stop:
+            if sink.hungry or self._every:
+                self._count(block, at, base)
+                end = block.find(b"\n", at)
+                sink.take(block[at:end], base + at, self._number + 1, (), ())
+                at = end + 1
+                self._near = base + at + NEAR
+                self._taken.clear()
+            elif base + at < self._near:
+                at = self._frequent(block, at, stop, base)
+            else:
+                return stop
+        return stop
+
+    def _frequent(self, block: bytes, at: int, stop: int, base: int) -> int:
+        """Hand on the next line with a frequent literal; return where to go on."""
+        limit = min(stop, self._near - base)
+        wanted = [text for text in self._sink.frequent if self._taken.get(text, 0) < ENOUGH]
+        places = [place for text in wanted if (place := block.find(text, at, limit)) >= 0]
+        if not places:
+            return stop
+        start = block.rfind(b"\n", at, min(places)) + 1 or at
+        end = block.find(b"\n", start)
+        line = block[start:end]
+        for text in wanted:
+            if text in line:
+                self._taken[text] = self._taken.get(text, 0) + 1
+        self._count(block, start, base)
+        self._sink.take(line, base + start, self._number + 1, (), ())
+        return end + 1

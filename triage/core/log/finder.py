@@ -1,0 +1,195 @@
+"""Finds which lines of a block hold which literals.
+
+In:  byte strings; blocks of whole lines. Out: Mark values, one a line with a literal.
+Not: cutting a file into blocks (scan.py) or reading lines (gather.py).
+
+Two finders give equal marks: `Plain` here, with nothing but `bytes.find`, and the
+one of `triage.finder`, a literal database, which makes its marks with `Marker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple, Protocol
+
+LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
+WINDOWS = 6  # places of interest of a longer line
+BEHIND = 1024  # of LONG, what is looked at before such a place
+_PART = 1 << 16  # bytes that Plain searches at a time
+_MOST = 2048  # marks that Marker holds at a time
+
+
+class Mark(NamedTuple):
+    """A line with a literal: `block[start:stop]`, without its LF.
+
+    `seen` are the numbers of the literals in it. Of a line longer than LONG they are
+    those in its first LONG bytes and in windows after the places in `hits`: ends of
+    literals, counted from the line's start.
+    """
+
+    start: int
+    stop: int
+    seen: set[int]
+    hits: list[int]
+
+
+class Literals(NamedTuple):
+    """What a finder looks for.
+
+    `triggers` is a smaller set with the same effect: numbers of texts of which one is
+    in every line with any text, each with the numbers of the texts that it is part of.
+    """
+
+    texts: tuple[bytes, ...]
+    triggers: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+class Finder(Protocol):
+    """Knows some literals."""
+
+    def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
+        """Marks of `block[start:stop]`, whole lines, in order, and how far it came.
+
+        It may end early, at a line's start, so that a list of marks stays short.
+        """
+
+    def close(self) -> None:
+        """Give back what it holds; it finds nothing afterwards."""
+
+
+Compile = Callable[[Literals], Finder]
+
+
+def literals_of(texts: Sequence[str]) -> Literals:
+    """Literals with their triggers."""
+    numbers = sorted(range(len(texts)), key=lambda n: (len(texts[n]), texts[n]))
+    groups: dict[int, list[int]] = {}
+    for number in numbers:
+        inside = [shorter for shorter in groups if texts[shorter] in texts[number]]
+        for shorter in inside:
+            groups[shorter].append(number)
+        if not inside:
+            groups[number] = []
+    found = tuple((number, tuple(others)) for number, others in groups.items())
+    return Literals(tuple(text.encode() for text in texts), found)
+
+
+class Plain:
+    """Finds literals one after the other."""
+
+    def __init__(self, literals: Literals) -> None:
+        self._texts = literals.texts
+        self._implied = dict(literals.triggers)
+        self._triggers = tuple((n, literals.texts[n]) for n, _ in literals.triggers)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
+        """See Finder."""
+        if stop - start > _PART:
+            stop = block.find(b"\n", start + _PART, stop) + 1 or stop
+        lines: dict[int, list[int]] = {}
+        for number, text in self._triggers:
+            at = block.find(text, start, stop)
+            while at >= 0:
+                begin = block.rfind(b"\n", start, at) + 1 or start
+                lines.setdefault(begin, []).append(number)
+                at = block.find(text, block.find(b"\n", at, stop), stop)
+        return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
+
+    def _mark(self, block: bytes, start: int, stop: int, triggers: Sequence[int]) -> Mark:
+        stop = block.find(b"\n", start, stop)
+        texts = self._texts
+        seen = set(triggers)
+        if stop - start > LONG:
+            for number in triggers:
+                seen.update(self._implied[number])
+            return self._long(block, start, stop, seen)
+        line = block[start:stop]
+        for number in triggers:
+            seen.update([n for n in self._implied[number] if texts[n] in line])
+        return Mark(start, stop, seen, [])
+
+    def _long(self, block: bytes, start: int, stop: int, numbers: set[int]) -> Mark:
+        """The mark of a long line, from the ends of its literals in ascending order."""
+        ends = []
+        for number in numbers:
+            at = block.find(self._texts[number], start, stop)
+            if at >= 0:
+                ends.append((at + len(self._texts[number]), number))
+        heapify(ends)
+        seen: set[int] = set()
+        hits: list[int] = []
+        upto = start + LONG
+        while ends:
+            end, number = ends[0]
+            if end > upto:
+                if len(hits) == WINDOWS:
+                    break
+                hits.append(end - start)
+                upto = end + LONG - BEHIND
+            seen.add(number)
+            text = self._texts[number]
+            at = block.find(text, max(upto - len(text) + 1, start), stop)
+            if at >= 0:
+                heapreplace(ends, (at + len(text), number))
+            else:
+                heappop(ends)
+        return Mark(start, stop, seen, hits)
+
+
+class Marker:
+    """Turns places of literals, in ascending order of their ends, into marks.
+
+    For finders that report every place: a line with 200,000 of them costs no more
+    than its first windows, because `found` then asks to be called no more.
+    """
+
+    def __init__(self, literals: Literals) -> None:
+        self._lengths = [len(text) for text in literals.texts]
+        self.marks: list[Mark] = []
+        self._block = b""
+        self._base = self._stop = self._limit = self._upto = 0
+        self.resume = 0
+
+    def begin(self, block: bytes, start: int, stop: int) -> None:
+        """The places that follow are counted from `start`, a line's start."""
+        self.marks = []
+        self._block, self._base, self._limit = block, start, stop
+        self._stop = self._upto = start - 1
+        self.resume = stop
+
+    def found(self, number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
+        """A literal ends here; True if the search shall go on at `resume` instead."""
+        end += self._base
+        if end <= self._upto:
+            self.marks[-1].seen.add(number)
+            return False
+        if end <= self._stop:  # on a long line, outside of its windows
+            mark = self.marks[-1]
+            if len(mark.hits) == WINDOWS:
+                self.resume = self._stop + 1
+                return True
+            mark.hits.append(end - mark.start)
+            mark.seen.add(number)
+            self._upto = end + LONG - BEHIND
+            return False
+        if len(self.marks) >= _MOST:
+            self.resume = self._stop + 1
+            return True
+        block = self._block
+        at = max(self._stop + 1, block.rfind(b"\n", max(self._stop, 0), end) + 1)
+        self._stop = stop = block.find(b"\n", end, self._limit)
+        if stop - at <= LONG:
+            self._upto = stop
+            self.marks.append(Mark(at, stop, {number}, []))
+        else:
+            self._upto = at + LONG
+            self.marks.append(Mark(at, stop, set(), []))
+            if end > self._upto:
+                self.marks[-1].hits.append(end - at)
+                self._upto = end + LONG - BEHIND
+            self.marks[-1].seen.add(number)
+        return False
