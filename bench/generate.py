@@ -69,9 +69,10 @@ def _line(chance: random.Random, second: int) -> str:
                 "\x1b[32m200 OK\x1b[0m")  # fmt: skip
     if kind < 0.99:
         rank = chance.randrange(RANKS)
+        buffer = f"0x7f{chance.randrange(1 << 40):010x}"
         return (f"node7:{4100 + rank}:{4200 + rank} [{rank}] NCCL INFO AllReduce: opCount "
-                f"{chance.randrange(1 << 20):x} sendbuff 0x7f{chance.randrange(1 << 40):010x} count "
-                f"{chance.randrange(1 << 22)} datatype 9 op 0 root 0 comm 0x55d0 nranks=8")  # fmt: skip
+                f"{chance.randrange(1 << 20):x} sendbuff {buffer} count {chance.randrange(1 << 22)}"
+                " datatype 9 op 0 root 0 comm 0x55d0 nranks=8")  # fmt: skip
     return (
         f"\r{chance.randrange(100):3d}%|####  | {chance.randrange(52)}/52 [00:01<00:03, 9.81it/s]"
     )

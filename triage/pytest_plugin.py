@@ -9,7 +9,7 @@ but pytest until the option is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from triage.core.results import Result
 
 _ROOTS: pytest.StashKey[tuple[Path, ...]] = pytest.StashKey()
-_KNOWN: pytest.StashKey[tuple[Cause, ...]] = pytest.StashKey()
+_KNOWN: pytest.StashKey[Sequence[Cause]] = pytest.StashKey()
 CASE = "case.yaml"
 
 

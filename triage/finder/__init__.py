@@ -38,7 +38,7 @@ def plain(literals: Literals) -> Finder:
 def fast(literals: Literals) -> Finder:
     """The fastest finder that this installation has."""
     try:
-        from triage.finder.database import Database  # noqa: PLC0415  not for short logs
+        from triage.finder.database import Database
     except ImportError:
         return plain(literals)
     return Database(literals)

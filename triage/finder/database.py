@@ -7,6 +7,7 @@ Not: regular expressions; core tries those on the few lines that have a literal.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import hyperscan
 
@@ -39,7 +40,7 @@ class Database:
         marker.begin(block, start, stop)
         if self._database is not None:
             whole = not start and stop == len(block)
-            data = block if whole else memoryview(block)[start:stop]
+            data: Any = block if whole else memoryview(block)[start:stop]
             with suppress(hyperscan.ScanTerminated):  # Marker asks for it
                 self._database.scan(data, marker.found)
         return marker.marks, marker.resume

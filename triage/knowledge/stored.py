@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
-from triage.core.flags import FlagTable, table_of
+from triage.core.flags import FlagTable
+from triage.core.flags import table_of as flag_table_of
+from triage.core.log.signatures import Causes, Pattern, Table, table_of
 from triage.errors import UsageError
 
 INDEX = Path(__file__).with_name("index.json")
@@ -23,7 +25,7 @@ HEADER = "python -m triage.knowledge.index writes this from the YAML files; do n
 _DEFAULT = asdict(Cause(id="", title=""))
 
 
-def load_causes() -> tuple[Cause, ...]:
+def load_causes() -> Causes:
     """All causes that the package knows, by id."""
     return decode(INDEX.read_text(encoding="utf-8"))
 
@@ -37,7 +39,7 @@ def load_flag_table(version: str = "0.5.23") -> FlagTable:
             f"there is no flag table of sglang {version}; known: {known}",
             hint=f"ls {FLAGS.with_suffix('')}",
         )
-    return table_of(tables[version])
+    return flag_table_of(tables[version])
 
 
 def encode_flags(documents: dict[str, dict[str, Any]]) -> str:
@@ -47,14 +49,32 @@ def encode_flags(documents: dict[str, dict[str, Any]]) -> str:
 
 
 def encode(causes: tuple[Cause, ...]) -> str:
-    """The index of these causes: JSON, one cause a line, without fields that say nothing."""
+    """The index of these causes: their table in a line, then one cause a line.
+
+    Fields that say nothing are left out.
+    """
+    head = json.dumps({"generated": HEADER, **table_of(causes)._asdict()}, ensure_ascii=False)
     lines = (json.dumps(_short(cause), ensure_ascii=False) for cause in causes)
-    return f'{{"generated": {json.dumps(HEADER)},\n"causes": [\n' + ",\n".join(lines) + "\n]}\n"
+    return head.removesuffix("}") + ',\n"causes": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
-def decode(text: str) -> tuple[Cause, ...]:
-    """The causes of an index; the inverse of `encode`."""
-    return tuple(_cause(entry) for entry in json.loads(text)["causes"])
+def decode(text: str) -> Causes:
+    """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
+    head, _, *lines, _ = text.rstrip("\n").split("\n")
+    table = json.loads(head.removesuffix(",") + "}")
+    return Causes(
+        len(lines),
+        lambda index: _cause(json.loads(lines[index].removesuffix(","))),
+        Table(
+            texts=tuple(table["texts"]),
+            triggers=tuple((number, tuple(others)) for number, others in table["triggers"]),
+            patterns=tuple(
+                Pattern(cause, use, pattern, text, tuple(needs))
+                for cause, use, pattern, text, needs in table["patterns"]
+            ),
+            owners=tuple(map(tuple, table["owners"])),
+        ),
+    )
 
 
 def _short(cause: Cause) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from triage.knowledge import load_causes, load_causes_from
 VARIABLE = "TRIAGE_KNOWLEDGE"  # folders, separated as those of PATH are
 
 
-def causes(folders: Sequence[Path] = ()) -> tuple[Cause, ...]:
+def causes(folders: Sequence[Path] = ()) -> Sequence[Cause]:
     """The knowledge base with the user's folders, read once a process.
 
     Raises:
@@ -30,7 +30,9 @@ def causes(folders: Sequence[Path] = ()) -> tuple[Cause, ...]:
 
 
 @cache
-def _causes(folders: tuple[Path, ...]) -> tuple[Cause, ...]:
+def _causes(folders: tuple[Path, ...]) -> Sequence[Cause]:
+    if not folders:
+        return load_causes()  # as they are: each is read when it is asked for
     known = {cause.id: cause for cause in load_causes()}
     origin: dict[str, Path] = {}
     for folder in folders:

@@ -7,10 +7,11 @@ Not: matching (triage.core.log.diagnose) or wording (triage.render).
 from __future__ import annotations
 
 import glob
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -20,14 +21,16 @@ from triage.core.flags import FlagTable
 from triage.core.launch import Outcome
 from triage.core.log.diagnose import diagnose
 from triage.errors import HostError, NothingError, UsageError, hint
+from triage.finder import finder
 from triage.knowledge import load_flag_table
 from triage.session.knowledge import causes
 
 __all__ = ["causes", "classify", "exit_code", "flag_table", "log_sources"]
 
 _CHUNK = 1 << 18
-_COMPRESSED = {b"\x1f\x8b": "zcat", b"\x28\xb5\x2f\xfd": "zstdcat", b"\xfd7zXZ": "xzcat"}
-_LOG_SUFFIXES = (".log", ".txt", ".out", ".err", ".json")
+# gzip, zstd, xz, bzip2: unpack.py knows them, and is imported only for them
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh")
+_LOG_NAME = re.compile(r"\.(log|txt|out|err|json)(\.\d+|[-.]\d{8})?(\.(gz|zst|xz|bz2))?$")
 
 
 @cache
@@ -52,7 +55,7 @@ def log_sources(named: Sequence[str]) -> tuple[str, ...]:
             inside = sorted(
                 str(p)
                 for p in path.rglob("*")
-                if p.suffix in _LOG_SUFFIXES and p.is_file() and not _is_ours(p)
+                if _LOG_NAME.search(p.name) and p.is_file() and not _is_ours(p)
             )
             if not inside:
                 raise NothingError(f"{word} holds no log", hint=hint("ls", "-R", word))
@@ -79,17 +82,20 @@ def _is_ours(path: Path) -> bool:
 def classify(
     source: str, *, outcome: Outcome | None = None, known: Sequence[Cause] | None = None
 ) -> Diagnosis:
-    """The diagnosis of one log, read as a stream; `known` are the causes, else triage's own.
+    """The diagnosis of one log, read as a stream; a packed one is unpacked on the way.
+
+    `known` are the causes, if not triage's own.
 
     Raises:
-        HostError: it cannot be read.
-        UsageError: it is compressed.
+        HostError: it cannot be read, or what unpacks it is not installed.
+        UsageError: it is compressed and damaged.
     """
     name = "<stdin>" if source == "-" else source
     try:
         if source == "-":
             return _diagnose(sys.stdin.buffer, name, outcome, known)
-        with Path(source).open("rb") as file:
+        # Unbuffered: a chunk is read in one go, without a copy.
+        with Path(source).open("rb", buffering=0) as file:
             return _diagnose(file, name, outcome, known)
     except OSError as error:
         raise HostError(
@@ -100,27 +106,31 @@ def classify(
 def _diagnose(
     file: IO[bytes], name: str, outcome: Outcome | None, known: Sequence[Cause] | None
 ) -> Diagnosis:
-    chunks = _chunks(file)
-    first = next(chunks, b"")
-    for magic, program in _COMPRESSED.items():
-        if first.startswith(magic):
-            raise UsageError(
-                f"{name} is compressed",
-                hint=f"{hint(program, name if name != '<stdin>' else 'FILE')} | triage classify",
-            )
+    read = getattr(file, "read1", file.read)  # what has come is enough: a pipe need not fill up
+    first = _start(read)
+    chunks: Iterator[bytes] = chain((first,), iter(lambda: read(_CHUNK), b""))
+    if first.startswith(_COMPRESSED):
+        from triage.session.unpack import unpacked
+
+        chunks = unpacked(chunks, name)
+        first = b"".join(islice(chunks, 1))
+        chunks = chain((first,), chunks)
     return diagnose(
-        chain((first,), chunks),
+        chunks,
         causes() if known is None else known,
         source=name,
         outcome=outcome,
         table=flag_table(),
+        finder=finder(len(first)),
     )
 
 
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    read = getattr(file, "read1", file.read)  # what has come is enough: a pipe need not fill up
-    while chunk := read(_CHUNK):
-        yield chunk
+def _start(read: Callable[[int], bytes]) -> bytes:
+    """The log's first chunk, full unless the log is shorter."""
+    first = read(_CHUNK)
+    while first and len(first) < _CHUNK and (more := read(_CHUNK - len(first))):
+        first += more
+    return first
 
 
 def exit_code(diagnosis: Diagnosis) -> int:

@@ -26,6 +26,7 @@ class Lines:
     """A sink that keeps what it is given."""
 
     frequent: tuple[bytes, ...] = ()
+    awaited: tuple[bytes, ...] = ()
 
     def __init__(self, *, hungry: bool = False) -> None:
         self.hungry = hungry

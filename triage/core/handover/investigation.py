@@ -6,6 +6,7 @@ Not: writing it up (runbook.py) or loading it (triage.store).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import join as shell_join
 
@@ -33,7 +34,7 @@ class Investigation:
     diagnosis: Diagnosis | None = None  # of the launch that showed the failure under search
     diagnosed: frozenset[str] | None = None  # the items of that launch; None: all that was wanted
     confirmation: Confirmation | None = None
-    causes: tuple[Cause, ...] = ()
+    causes: Sequence[Cause] = ()
     base_command: str = ""
     old_command: str = ""
     new_command: str = ""

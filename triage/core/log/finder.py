@@ -174,7 +174,7 @@ class Marker:
                 return True
             mark.hits.append(end - mark.start)
             mark.seen.add(number)
-            self._upto = end + LONG - BEHIND
+            self._upto = min(end + LONG - BEHIND, self._stop)
             return False
         if len(self.marks) >= _MOST:
             self.resume = self._stop + 1
@@ -190,6 +190,6 @@ class Marker:
             self.marks.append(Mark(at, stop, set(), []))
             if end > self._upto:
                 self.marks[-1].hits.append(end - at)
-                self._upto = end + LONG - BEHIND
+                self._upto = min(end + LONG - BEHIND, self._stop)
             self.marks[-1].seen.add(number)
         return False

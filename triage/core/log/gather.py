@@ -60,6 +60,7 @@ class Gatherer:
     def __init__(self, matcher: Matcher, failed: Callable[[Generation], bool]) -> None:
         self.hungry = False
         self.frequent: Sequence[bytes] = tuple(text.encode() for text in landmarks.FREQUENT)
+        self.awaited: Sequence[bytes] = ()
         self.generation = Generation()
         self.engine = "unknown"
         self.version: str | None = None
@@ -75,26 +76,27 @@ class Gatherer:
         self._of_endings = matcher.numbers(endings.LITERALS)
         self._of_kernels = matcher.numbers(_KERNELS)
         self._seen: Collection[int] = ()  # literals in the line at hand
+        self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One physical line."""
-        if self.over or (
-            # Healthy logs name kernels in every tenth line of their start.
-            seen
-            and not self.hungry
-            and self._of_kernels.issuperset(seen)
-            and _TROUBLED.search(raw) is None
-        ):
+        if self.over:
+            return
+        if not self.hungry and seen and self._is_only_a_name(raw, seen):
             return
         self._seen = seen
         if seen:
             self._fed = number
         for line in clean(raw, offset, number, hits):
             self._line(line)
-        self.hungry = self._tracebacks.hungry and not self.over and number - self._fed < _HUNGER
+        self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+
+    def _is_only_a_name(self, raw: bytes, seen: Collection[int]) -> bool:
+        """Whether a line names a kernel and no trouble, as hundreds do in a healthy start."""
+        return self._of_kernels.issuperset(seen) and _TROUBLED.search(raw) is None
 
     def close(self) -> None:
         """The log has ended: tracebacks that were cut off count too."""
@@ -156,10 +158,13 @@ class Gatherer:
         """The engine starts again: if it had failed, that failure is the answer."""
         if self._failed(self.generation):
             self.over = True
+            self._tracebacks = Tracebacks()  # nothing more is read
             return
         self.generation = Generation()
         self._tracebacks = Tracebacks()
         self._taken = 0
+        self._open.clear()
+        self.awaited = ()
 
     def _record(self, line: Line) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
@@ -177,6 +182,8 @@ class Gatherer:
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
             generation.ready = line.number
+            # A server that came up does not hang in its start.
+            self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
         told = not self._of_endings.isdisjoint(self._seen)
         kind = ending(text) if told else None
         if kind is not None:
@@ -193,20 +200,38 @@ class Gatherer:
         found |= dict(matcher.match(line.text, self._seen))
         if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
             tb = None  # not the message of "a child died", but what stands below it
+        blame = not self._of_kernels.isdisjoint(self._seen)
+        if found or tb is not None or blame:
+            found |= dict(matcher.benign(line.text))
         for index, captures in found.items():
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
+                self._await(index)
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
-        blame = not self._of_kernels.isdisjoint(self._seen)
         if blame and (tb is None or tb.line == line.number):
             harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
             if not harmless and _blames_kernel(line.text):
                 generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
-        for index in matcher.refuted(line.text, self._seen):
+        for index in [index for index in self._open if matcher.refutes(line.text, index)]:
             generation.forget(index)
+            self._settle(index)
         for index in matcher.supported(line.text, self._seen):
             generation.supported.setdefault(index, line.number)
+
+    def _await(self, index: int) -> None:
+        """A cause was found: from here on, what refutes it is looked for."""
+        if index in self._open or not (texts := self._matcher.refuting(index)):
+            return
+        if not (self.generation.ready and self._matcher.causes[index].hang):
+            self._open[index] = texts
+            self.awaited = (*self.awaited, *texts)
+
+    def _settle(self, *causes: int) -> None:
+        """These causes need not be refuted any more."""
+        for index in causes:
+            del self._open[index]
+        self.awaited = tuple(text for some in self._open.values() for text in some)
 
     def _phase(self, line: Line) -> str:
         known = line.rank in self.generation.timeline.phases
@@ -262,7 +287,7 @@ def read(
 ) -> tuple[Gatherer, int]:
     """The evidence of a whole log, and the number of its bytes."""
     gatherer = Gatherer(matcher, failed)
-    found = finder(matcher.table.literals())
+    found = finder(matcher.literals)
     scanner = Scanner(found, gatherer, every_line=matcher.every_line)
     for chunk in chunks:
         scanner.feed(chunk)

@@ -28,6 +28,7 @@ class Live:
     """
 
     hungry = False
+    awaited = ()
     frequent = tuple(text.encode() for text in landmarks.FREQUENT[:1])
 
     def __init__(self, causes: Sequence[Cause] = (), *, finder: Compile = Plain) -> None:
@@ -42,7 +43,7 @@ class Live:
         self._timeline = Timeline()
         self._stopped = False
         self._scanner = Scanner(
-            finder(self._matcher.table.literals()), self, every_line=self._matcher.every_line
+            finder(self._matcher.literals), self, every_line=self._matcher.every_line
         )
 
     def feed(self, raw: bytes) -> None:

@@ -26,7 +26,8 @@ class Sink(Protocol):
 
     While it is `hungry`, every following line too. Literals that are in much of what a
     healthy server writes are `frequent`: a line with one is taken only near another
-    interesting line or the start, and there not often. Both may change with each line.
+    interesting line or the start, and there not often. Lines with an `awaited` literal
+    are all taken. Each may change with every line.
     """
 
     @property
@@ -36,6 +37,10 @@ class Sink(Protocol):
     @property
     def frequent(self) -> Sequence[bytes]:
         """Literals of lines that say something only near others."""
+
+    @property
+    def awaited(self) -> Sequence[bytes]:
+        """Literals that are looked for at present, beside the finder's."""
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
@@ -108,7 +113,7 @@ class Scanner:
 
     def _finish(self, more: int) -> None:
         """Hand on a line that arrived in pieces; `more` bytes of it are not in the tail."""
-        line = b"%b\n" % self._tail
+        line = bytes(self._tail) + b"\n"
         self._tail.clear()
         self._skipped = 0
         self._block(line, 0, len(line))
@@ -159,23 +164,26 @@ class Scanner:
                 at = end + 1
                 self._near = base + at + NEAR
                 self._taken.clear()
-            elif base + at < self._near:
-                at = self._frequent(block, at, stop, base)
+            elif base + at < self._near or sink.awaited:
+                at = self._unmarked(block, at, stop, base)
             else:
                 return stop
         return stop
 
-    def _frequent(self, block: bytes, at: int, stop: int, base: int) -> int:
-        """Hand on the next line with a frequent literal; return where to go on."""
-        limit = min(stop, self._near - base)
-        wanted = [text for text in self._sink.frequent if self._taken.get(text, 0) < ENOUGH]
-        places = [place for text in wanted if (place := block.find(text, at, limit)) >= 0]
+    def _unmarked(self, block: bytes, at: int, stop: int, base: int) -> int:
+        """Hand on the next line with a frequent or awaited literal; return where to go on."""
+        limit = max(at, min(stop, self._near - base))
+        frequent = [text for text in self._sink.frequent if self._taken.get(text, 0) < ENOUGH]
+        places = [place for text in frequent if (place := block.find(text, at, limit)) >= 0]
+        for text in self._sink.awaited:
+            if (place := block.find(text, at, min(places, default=stop))) >= 0:
+                places.append(place)
         if not places:
             return stop
         start = block.rfind(b"\n", at, min(places)) + 1 or at
         end = block.find(b"\n", start)
         line = block[start:end]
-        for text in wanted:
+        for text in frequent:
             if text in line:
                 self._taken[text] = self._taken.get(text, 0) + 1
         self._count(block, start, base)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple, overload
 
-from triage.core.causes import Cause
+from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
 from triage.core.log.literals import cover, only_text
 
@@ -24,63 +24,65 @@ class Use(IntEnum):
     """What a match of a pattern says about its cause."""
 
     MATCH = 0  # the line can be the reason
-    ABSENT = 1  # the cause holds only if no such line follows
-    CONTEXT = 2  # the cause holds only if such a line came before
+    CONTEXT = 1  # the cause holds only if such a line came before
+    ABSENT = 2  # the cause holds only if no such line follows
+    BENIGN = 3  # the line is harmless
+
+
+_LOOKED_FOR = (Use.MATCH, Use.CONTEXT)
 
 
 class Pattern(NamedTuple):
-    """One pattern; `text` is set if it is nothing but this text."""
+    """One pattern of a cause.
+
+    `text` is set if it is nothing but this text. `needs` are literals of which a line
+    must have one, empty if there are none.
+    """
 
     cause: int
     use: int
     pattern: str
     text: str | None
+    needs: tuple[str, ...]
 
 
 class Table(NamedTuple):
     """What a set of causes looks for, made once and kept with them.
 
-    `fixed` are literals of the program itself that a scan looks for, too; `owners`
-    are, for each number of a literal, those of the patterns that need it; `always`
-    the patterns that need none.
+    `texts` and `triggers` are those of finder.Literals; `owners` are, for each number
+    of a literal, those of the patterns that need it.
+
+    A line is not looked for because it is harmless, and what refutes a cause only
+    once there is something to refute: both are in much of what a healthy server writes.
     """
 
-    fixed: tuple[str, ...]
     texts: tuple[str, ...]
     triggers: tuple[tuple[int, tuple[int, ...]], ...]
     patterns: tuple[Pattern, ...]
-    owners: dict[int, tuple[int, ...]]
-    always: tuple[int, ...]
-
-    def literals(self) -> Literals:
-        """What a finder must look for."""
-        return Literals(tuple(text.encode() for text in self.texts), self.triggers)
+    owners: tuple[tuple[int, ...], ...]
 
 
-def table_of(causes: Sequence[Cause], fixed: Collection[str]) -> Table:
+def table_of(causes: Sequence[Cause]) -> Table:
     """The table of these causes."""
-    numbers: dict[str, int] = {text: n for n, text in enumerate(sorted(fixed))}
+    numbers: dict[str, int] = {}
     patterns: list[Pattern] = []
-    owners: dict[int, list[int]] = {}
-    always: list[int] = []
+    owners: list[list[int]] = []
     for index, cause in enumerate(causes):
-        uses = ((Use.MATCH, cause.patterns), (Use.ABSENT, cause.absent),
-                (Use.CONTEXT, cause.context))  # fmt: skip
+        own = Use.BENIGN if cause.role is Role.BENIGN else Use.MATCH
+        uses = ((own, cause.patterns), (Use.CONTEXT, cause.context), (Use.ABSENT, cause.absent))
         for use, pattern in ((use, pattern) for use, some in uses for pattern in some):
-            needed = cover(pattern)
-            if needed is None:
-                always.append(len(patterns))
-            for literal in sorted(needed or ()):
+            needs = tuple(sorted(cover(pattern) or ()))
+            for literal in needs if use in _LOOKED_FOR else ():
                 number = numbers.setdefault(literal, len(numbers))
-                owners.setdefault(number, []).append(len(patterns))
-            patterns.append(Pattern(index, int(use), pattern, only_text(pattern)))
+                if number == len(owners):
+                    owners.append([])
+                owners[number].append(len(patterns))
+            patterns.append(Pattern(index, int(use), pattern, only_text(pattern), needs))
     return Table(
-        fixed=tuple(sorted(fixed)),
         texts=tuple(numbers),
         triggers=literals_of(tuple(numbers)).triggers,
         patterns=tuple(patterns),
-        owners={number: tuple(some) for number, some in owners.items()},
-        always=tuple(always),
+        owners=tuple(map(tuple, owners)),
     )
 
 
@@ -119,31 +121,40 @@ class Matcher:
 
     Args:
         causes: The knowledge base; a match names its index there.
-        fixed: Literals that a scan with `literals` must find beside the causes' own.
+        fixed: Literals of the program itself, that a scan must find, too.
 
     Attributes:
-        numbers: Literal -> its number, as a finder of `literals` reports it.
+        literals: What a finder must look for.
         every_line: Whether some pattern has no literal: then every line must be tried.
     """
 
     def __init__(self, causes: Sequence[Cause], fixed: Collection[str] = ()) -> None:
         self.causes = causes
-        made = causes.table if isinstance(causes, Causes) else None
-        if made is None or made.fixed != tuple(sorted(fixed)):
-            made = table_of(causes, fixed)
-        self.table = made
-        self.every_line = bool(made.always)
-        self._owners: tuple[dict[int, tuple[int, ...]], ...] = ({}, {}, {})
-        for number, owners in made.owners.items():
-            for use, by_literal in enumerate(self._owners):
-                some = tuple(p for p in owners if made.patterns[p].use == use)
-                if some:
-                    by_literal[number] = some
+        table = causes.table if isinstance(causes, Causes) else table_of(causes)
+        known = set(table.texts)
+        self._texts = (*table.texts, *(text for text in sorted(fixed) if text not in known))
+        triggers = [(number, ()) for number in range(len(known), len(self._texts))]
+        self.literals = Literals(
+            tuple(text.encode() for text in self._texts), (*table.triggers, *triggers)
+        )
+        self._patterns, self._owners = table.patterns, table.owners
+        self._always: list[int] = []
+        self._benign: list[int] = []
+        self._absent: dict[int, list[int]] = {}
+        for number, pattern in enumerate(table.patterns):
+            if pattern.use == Use.BENIGN:
+                self._benign.append(number)
+            elif pattern.use == Use.ABSENT:
+                self._absent.setdefault(pattern.cause, []).append(number)
+            elif not pattern.needs:
+                self._always.append(number)
+        unbound = (p for some in self._absent.values() for p in some if not self._patterns[p].needs)
+        self.every_line = bool(self._always) or any(True for _ in unbound)
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
-        """Numbers of those of the fixed literals that are among these."""
-        return frozenset(n for n, text in enumerate(self.table.texts) if text in texts)
+        """Numbers of the literals that are among these texts."""
+        return frozenset(n for n, text in enumerate(self._texts) if text in texts)
 
     def match(
         self, text: str, seen: Collection[int] | None = None
@@ -156,25 +167,45 @@ class Matcher:
         """
         return self._match(Use.MATCH, text, seen)
 
-    def refuted(self, text: str, seen: Collection[int] | None = None) -> Iterator[int]:
-        """Index of each cause that holds only if no such line follows."""
-        return (index for index, _ in self._match(Use.ABSENT, text, seen))
-
     def supported(self, text: str, seen: Collection[int] | None = None) -> Iterator[int]:
         """Index of each cause that holds only if such a line came before."""
         return (index for index, _ in self._match(Use.CONTEXT, text, seen))
 
+    def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+        """As `match`, for the causes that are none: the line is harmless."""
+        return self._search(self._with_needs(self._benign, text), text)
+
+    def refuting(self, cause: int) -> tuple[bytes, ...]:
+        """Literals of the lines that refute a cause: it holds only if none follows."""
+        found = (self._patterns[number].needs for number in self._absent.get(cause, ()))
+        return tuple(text.encode() for needs in found for text in needs)
+
+    def refutes(self, text: str, cause: int) -> bool:
+        """Whether the line says that the cause, found before, does not hold."""
+        numbers = self._with_needs(self._absent.get(cause, ()), text)
+        return next(self._search(numbers, text), None) is not None
+
+    def _with_needs(self, numbers: Collection[int], text: str) -> list[int]:
+        patterns = self._patterns
+        return [
+            n for n in numbers if not (needs := patterns[n].needs) or any(t in text for t in needs)
+        ]
+
     def _match(
         self, use: Use, text: str, seen: Collection[int] | None
     ) -> Iterator[tuple[int, dict[str, str]]]:
-        owners, patterns, texts = self._owners[use], self.table.patterns, self.table.texts
-        tried = {p for p in self.table.always if patterns[p].use == use}
-        for number in owners if seen is None else seen:
-            if number in owners and texts[number] in text:
-                tried.update(owners[number])
+        owners, patterns, texts = self._owners, self._patterns, self._texts
+        tried = {n for n in self._always if patterns[n].use == use}
+        for number in range(len(owners)) if seen is None else seen:
+            if number < len(owners) and texts[number] in text:
+                tried.update([n for n in owners[number] if patterns[n].use == use])
+        return self._search(sorted(tried), text) if tried else iter(())
+
+    def _search(self, numbers: Collection[int], text: str) -> Iterator[tuple[int, dict[str, str]]]:
+        """The first of these patterns of each cause that is in the text."""
         done = -1
-        for number in sorted(tried):
-            index, _, pattern, only = patterns[number]
+        for number in numbers:
+            index, _, pattern, only, _ = self._patterns[number]
             if index == done:
                 continue
             if only is not None:
