@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
-from schemas.ci import Clusters, Comparison, Draft
+from schemas.ci import Audit, Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
@@ -50,6 +50,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "comparison": (Comparison, "triage/render/comparison.py"),
     "clusters": (Clusters, "triage/render/cluster_text.py"),
     "draft": (Draft, "triage/cli/causes.py"),
+    "audit": (Audit, "triage/render/audit_text.py"),
     "config": (Command, "triage/cli/config.py"),
 }
 INPUTS: dict[str, tuple[type[BaseModel], str]] = {

@@ -154,3 +154,46 @@ class Draft(Document):
     """Whether the draft is what explains the log, together with all known causes."""
     left: list[str]
     """What a person has still to write, a sentence a key."""
+
+
+class ConfusionCell(Closed):
+    """Cases that show another cause than they should."""
+
+    expected: str
+    """The cause that was expected, or the outcome where none was."""
+    found: str
+    """The cause that was found, or the outcome."""
+    cases: Count
+    """How many cases."""
+
+
+class AuditEntry(Closed):
+    """One thing to mend."""
+
+    kind: Literal["confusion", "no-case", "shadowed", "no-confuser-case", "common-literal"]
+    """confusion: taken for another; no-case: wins no case; shadowed: a pattern that never wins;
+    no-confuser-case: a look-alike that has no case; common-literal: a plain text of a pattern that
+    is frequent in healthy logs."""
+    about: str
+    """The cause, or the outcome that was expected."""
+    say: str
+    """What is wrong."""
+    suggest: str
+    """What to do about it."""
+
+
+class Audit(Document):
+    """The knowledge base judged by recorded cases."""
+
+    folder: str
+    """The folder of the cases."""
+    cases: Count
+    """How many cases."""
+    causes: Count
+    """How many causes that can be the root."""
+    benign_bytes: Count
+    """The size of the healthy logs."""
+    confusion: list[ConfusionCell]
+    """The confusion matrix without its diagonal."""
+    found: list[AuditEntry]
+    """What to mend; empty if there is nothing to report."""

@@ -113,3 +113,45 @@ def new(
         console.answer(f"with the draft the log shows {other}: make the pattern fit, or yield less")
     console.answer(f"next: {hint('triage', 'causes', 'check', folder)}")
     return console.code(0, exit_zero=exit_zero)
+
+
+@command.command(name="audit")
+@click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option(
+    "--benign",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Healthy logs, besides the healthy cases; may be repeated.",
+)
+@knowledge_option
+@console.output_options
+def audit(
+    folder: Path | None,
+    *,
+    benign: tuple[Path, ...],
+    knowledge: tuple[Path, ...],
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    """Judge the knowledge base by the recorded cases in DIR, or by triage's own.
+
+    Reported are causes that are taken for another, that no case shows, whose
+    pattern another cause shadows, look-alikes without a case, and plain texts
+    of patterns that are frequent in healthy logs.
+    """
+    from triage.render.audit_text import audit_document, audit_text
+    from triage.session.audit import audited, own_cases
+    from triage.session.check import place
+    from triage.session.knowledge import causes
+    from triage.session.reports import redactor
+
+    folder = folder or own_cases()
+    made = audited(causes(knowledge), folder, benign, console.progress())
+    if as_json:
+        console.document(audit_document(made, redactor().text(place(str(folder)))))
+    else:
+        style = "error" if made.entries else "good"
+        console.answer(redactor().text(audit_text(made)), style, on=console.coloured(color))
+    return console.code(14 if made.entries else 0, exit_zero=exit_zero)
