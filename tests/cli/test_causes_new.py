@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -104,6 +105,13 @@ def test_a_log_with_a_cause_or_without_a_reason_gives_no_draft(triage: Run) -> N
     is_an_error(triage("causes", "new", "--from", "nowhere.log"), 4, "cannot read nowhere.log")
     is_an_error(triage("causes", "new", "--from", LOG, "--id", "No_Id"), 2, "not kebab-case")
     is_an_error(triage("causes", "new", "--from", LOG, "--id", "weight-oom"), 2, "taken already")
+
+
+def test_a_packed_log_is_unpacked_into_its_case(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.log.gz").write_bytes(gzip.compress(LOG.read_bytes()))
+    done = triage("causes", "new", "--from", "a.log.gz", "--out", "k")
+    assert done.returncode == 0, done.stderr
+    assert triage("check", "k", "--knowledge", "k").stdout == "1 case: 1 as expected\n"
 
 
 def test_secrets_and_names_do_not_get_into_the_draft(triage: Run, tmp_path: Path) -> None:

@@ -153,6 +153,19 @@ def test_classify_reports_logs_without_expectations(triage: Run, tmp_path: Path)
     assert len([line for line in done.stdout.splitlines() if line.startswith("::error ")]) == 1
 
 
+def test_paths_for_github_start_at_its_checkout(
+    triage: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(tmp_path, OOM)
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path.parent))
+    done = triage("classify", "cases", "--sarif", "s.sarif", "--github")
+    (error,) = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    assert error.startswith(f"::error file={tmp_path.name}/cases/")
+    (found,) = json.loads((tmp_path / "s.sarif").read_text())["runs"][0]["results"]
+    uri = found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.startswith(f"{tmp_path.name}/cases/")
+
+
 def test_a_runner_takes_no_line_of_a_log_for_a_command(triage: Run, tmp_path: Path) -> None:
     log = (min(CASES.glob(f"{OOM}*")) / "server.log").read_text()
     (tmp_path / "a.log").write_text(

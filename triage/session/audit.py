@@ -14,11 +14,10 @@ import triage
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
 from triage.core.log.audit import Audit, Literals, Seen, audit
-from triage.errors import HostError, UsageError, hint
+from triage.errors import UsageError
 from triage.session.check import LOG, case_files, watched
+from triage.session.contents import blocks
 from triage.session.logs import classify, log_sources
-
-_CHUNK = 1 << 20
 
 
 def own_cases() -> Path:
@@ -66,7 +65,7 @@ def audited(
     idle: Counter[str] = Counter()
     size = 0
     for path in dict.fromkeys(corpus):
-        for block in _blocks(Path(path)):
+        for block in blocks(Path(path)):
             size += len(block)
             for literal in literals:
                 idle[literal] += _idle(block, literal, literals)
@@ -101,18 +100,3 @@ def _seen(files: Sequence[Path], known: Sequence[Cause]) -> Iterator[tuple[Path,
                 known_miss=case.known_miss,
             ),
         )
-
-
-def _blocks(path: Path) -> Iterator[bytes]:
-    """Blocks of whole lines, so that no literal is cut."""
-    rest = b""
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                whole, end, rest = (rest + chunk).rpartition(b"\n")
-                yield whole + end
-    except OSError as error:
-        raise HostError(
-            f"cannot read {path}: {error.strerror}", hint=hint("ls", "-l", path)
-        ) from error
-    yield rest

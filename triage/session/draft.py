@@ -23,6 +23,7 @@ from triage.core.log.pattern import name_of, pattern_of
 from triage.core.printable import visible
 from triage.errors import HostError, NothingError, UsageError, hint
 from triage.render.cause_draft import case_yaml, cause_yaml
+from triage.session.contents import whole
 from triage.session.logs import classify, flag_table
 from triage.session.reports import redactor
 
@@ -56,7 +57,7 @@ def draft(source: str, known: Sequence[Cause], *, id_: str = "") -> Draft:
         why = "taken already" if id_ in taken else "not kebab-case, as in out-of-file-handles"
         raise UsageError(f"the id {id_} is {why}", hint="triage causes list")
     _explained(classify(source, known=known), source)
-    log = redactor().raw(_bytes(source))
+    log = redactor().raw(whole(Path(source), MOST))
     d = diagnose([log], known, source=Path(source).name, table=flag_table())
     _explained(d, source)
     assert d.root is not None  # noqa: S101  _explained has looked
@@ -143,21 +144,6 @@ def _explained(d: Diagnosis, source: str) -> None:
         f"there is nothing in {source} to make a pattern of: {why}",
         hint=hint("triage", "classify", "--explain", source),
     )
-
-
-def _bytes(source: str) -> bytes:
-    path = Path(source)
-    try:
-        if path.stat().st_size > MOST:
-            raise UsageError(
-                f"{source} has more than {MOST >> 20} MiB, too much for a case",
-                hint=f"{hint('head', '-c', '32M', source)} > part.log",
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise HostError(
-            f"cannot read {source}: {error.strerror}", hint=hint("ls", "-l", source)
-        ) from error
 
 
 def _functions(d: Diagnosis) -> tuple[str, ...]:

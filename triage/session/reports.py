@@ -21,6 +21,7 @@ from triage.core.results import Difference, Result
 from triage.errors import HostError, hint
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
+WORKSPACE = "GITHUB_WORKSPACE"  # GitHub's paths start here, whatever folder a step works in
 
 
 def redactor() -> Redactor:
@@ -67,6 +68,20 @@ def _advice(advice: Advice, clean: Redactor) -> Advice:
     return replace(advice, say=clean.text(advice.say))
 
 
+def _from_workspace(results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results with their places relative to the checkout, if one of GitHub's is around."""
+    root = os.environ.get(WORKSPACE)
+    if not root:
+        return tuple(results)
+    base, here = Path(root).resolve(), Path.cwd()
+
+    def moved(place: str) -> str:
+        whole = here / place
+        return whole.relative_to(base).as_posix() if whole.is_relative_to(base) else place
+
+    return tuple(replace(result, place=moved(result.place)) for result in results)
+
+
 def write_junit(results: Sequence[Result], file: Path, suite: str) -> None:
     """Write the results as JUnit XML."""
     from triage.render.junit import junit
@@ -81,7 +96,7 @@ def write_sarif(results: Sequence[Result], file: Path, known: Sequence[Cause]) -
     from triage.render.sarif import sarif
 
     by_id: Mapping[str, Cause] = {cause.id: cause for cause in known}
-    made = sarif(without_names(results), by_id, version("sglang-triage"))
+    made = sarif(without_names(_from_workspace(results)), by_id, version("sglang-triage"))
     document = cast("dict[str, Any]", redactor().document(made))
     _write(file, json.dumps(document, indent=1, ensure_ascii=True) + "\n")
 
@@ -90,7 +105,7 @@ def github(results: Sequence[Result], title: str) -> tuple[str, ...]:
     """Add to the job's summary, if there is one; the annotations to print."""
     from triage.render.annotations import summary, workflow_commands
 
-    shown = without_names(results)
+    shown = without_names(_from_workspace(results))
     if file := os.environ.get(SUMMARY):
         text = summary(shown, redactor().text(title)).encode("utf-8", "replace")
         try:
