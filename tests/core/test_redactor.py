@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -122,3 +123,12 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @given(st.binary(max_size=120))
 def test_any_bytes_are_taken(raw: bytes) -> None:
     assert Redactor().raw(raw).count(b"\n") == raw.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "unit", ["a.", "-", "A_", "2001:", "1.", "a@", "[a", "a-1.", "--a", "x:1:"]
+)
+def test_a_hostile_line_takes_no_more_time_than_its_length(unit: str) -> None:
+    start = process_time()
+    Redactor().text(unit * (256_000 // len(unit)))
+    assert process_time() - start < 4  # quadratic patterns need minutes

@@ -27,10 +27,10 @@ _SECRETS = tuple(
         rb"(?<![A-Za-z0-9_])AKIA([A-Z0-9]{16})(?![A-Za-z0-9])",
         rb"(?<![A-Za-z0-9_-])sk-([A-Za-z0-9_-]{16,})",
         rb"(?i:\bbearer[ ]+)([A-Za-z0-9._~+/-]{8,}=*)",
-        rb"(?i:--[a-z-]*(?:api-key|password|token|secret)[ =]"
+        rb"(?i:--[a-z-]{0,60}(?:api-key|password|token|secret)[ =]"
         rb"|\b(?:api[_-]?key|password)['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b|\$|[A-Z_]+\b)"
         rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]+)",
-        rb"\b[a-z][a-z0-9+.-]*://[^\s:/@]+:([^\s:/@]+)(?=@)",
+        rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]+:([^\s:/@]+)(?=@)",
         # Variables as shells, units and containers set them; capitals only, for
         # `eos_token=2` is an engine's own word.
         rb"(?<=\")[A-Z0-9_]*(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)="
@@ -56,7 +56,7 @@ IPV4 = re.compile(
 )
 # Only prefixes that name a host: link-local, unique local, global. `c10::add` is no address.
 IPV6 = re.compile(
-    rb"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f:]*(?![\w:])"
+    rb"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]{0,40}:[0-9a-f:]{0,40}(?![\w:])"
 )
 _OCTET = 255  # the most that one of the four numbers can be
 _SHOWN = ("127.", "0.0.0.0", "255.255.255.255", "192.0.2.")  # noqa: S104  compared, not bound
