@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
-from triage.cli.reports import Wanted, guarded, knowledge_option, report_options, write
+from triage.cli.reports import guarded, knowledge_option, report_options, write
 
 
 @click.command(name="check")
@@ -53,6 +53,6 @@ def command(
         on = console.coloured(color)
         text = guarded(comparison_text(shown), github=github)
         console.answer(text, "" if github else "error" if found else "good", on=on)
-    wanted = Wanted(junit=junit, sarif=sarif, github=github)
-    write(wanted, results, known, f"triage check {place(str(folder))}", as_json=as_json)
+    title = f"triage check {place(str(folder))}"
+    write(results, known, title, junit=junit, sarif=sarif, github=github, as_json=as_json)
     return console.code(14 if found else 0, exit_zero=exit_zero)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
-from triage.cli.reports import Wanted, guarded, knowledge_option, report_options, write
+from triage.cli.reports import guarded, knowledge_option, report_options, write
 from triage.errors import hint
 
 
@@ -45,7 +45,7 @@ def command(
         raise UsageError("no log was given", hint="triage classify server.log")
     sources = log_sources(logs or ("-",))
     known = causes(knowledge)
-    wanted = Wanted(junit=junit, sarif=sarif, github=github)
+    reported = bool(junit or sarif or github)
     results = []
     worst = 0
     for number, source in enumerate(sources):
@@ -59,13 +59,14 @@ def command(
             style = "good" if diagnosis.outcome == "healthy" else "error"
             on = console.coloured(color)
             console.answer(guarded(text, github=github), "" if github else style, on=on)
-        if wanted:
+        if reported:
             from triage.session.check import uncompared
 
             results.append(uncompared(source, diagnosis))
         worst = _worse(worst, exit_code(diagnosis), alone=len(sources) == 1)
-    if wanted:
-        write(wanted, results, known, "triage classify", as_json=as_json)
+    if reported:
+        title = "triage classify"
+        write(results, known, title, junit=junit, sarif=sarif, github=github, as_json=as_json)
     if worst == 3 and not as_json:  # noqa: PLR2004  the documented code
         files = [log for log in logs if log != "-"]
         console.talk(

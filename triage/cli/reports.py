@@ -7,7 +7,6 @@ Not: what stands in them (triage.session.reports).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +17,6 @@ from triage.cli import console
 if TYPE_CHECKING:
     from triage.core.causes import Cause
     from triage.core.results import Result
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The reports that were asked for."""
-
-    junit: Path | None = None
-    sarif: Path | None = None
-    github: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.junit or self.sarif or self.github)
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,20 +57,22 @@ def guarded(text: str, *, github: bool) -> str:
 
 
 def write(
-    wanted: Wanted,
     results: Sequence[Result],
     known: Sequence[Cause],
     title: str,
     *,
+    junit: Path | None,
+    sarif: Path | None,
+    github: bool,
     as_json: bool,
 ) -> None:
     """Write what was asked for; annotations go where the answer goes, unless that is JSON."""
     from triage.session import reports
 
-    if wanted.junit:
-        reports.write_junit(results, wanted.junit, title)
-    if wanted.sarif:
-        reports.write_sarif(results, wanted.sarif, known)
-    if wanted.github:
+    if junit:
+        reports.write_junit(results, junit, title)
+    if sarif:
+        reports.write_sarif(results, sarif, known)
+    if github:
         for line in reports.github(results, title):
             (console.talk if as_json else console.answer)(line)
