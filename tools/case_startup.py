@@ -126,7 +126,7 @@ def start(log: Log, reached: dict[int, str]) -> None:
     spec = log.spec
     furthest = max(reached.values(), key=order)
     last = order(furthest)
-    _imports(log)
+    _imports(log, entered=last > order("import"))
     if last < order("arg-validation"):
         return
     log.wait(3)
@@ -177,12 +177,12 @@ def _shuffled(log: Log, ranks: list[int]) -> list[int]:
     return ranks
 
 
-def _imports(log: Log) -> None:
+def _imports(log: Log, *, entered: bool) -> None:
     log.raw(f"{log.site}/torch/cuda/__init__.py:61: FutureWarning: The pynvml package is deprecated."
             " Please install nvidia-ml-py instead. If you did not install pynvml directly, please"
             " report this to the maintainers of the package that installed pynvml for you.\n"
             "  import pynvml  # type: ignore[import]")  # fmt: skip
-    if log.spec.style == "new":
+    if log.spec.style == "new" and entered:
         log.raw(f"{log.sglang}/launch_server.py:71: UserWarning: 'python -m sglang.launch_server' is"
                 " still supported, but 'sglang serve' is the recommended entrypoint.\n"
                 "  Example: sglang serve --model-path <model> [options]\n  warnings.warn(")  # fmt: skip
