@@ -40,6 +40,7 @@ from case_spec import Spec, load_specs
 from case_text import Log, Printed
 from case_wraps import physical
 
+from triage.core.log.ranks import topology
 from triage.core.phases import order
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -159,7 +160,7 @@ def _ranks(spec: Spec) -> list[str]:
         return ["main"]
     if len(failing) == spec.world and spec.world > 1:
         return ["all"]
-    return [spec.tags[index] for index in failing]
+    return [topology(spec.tags[index]) or "main" for index in failing]
 
 
 def main() -> int:

@@ -18,13 +18,16 @@ from triage.core.log.endings import (
     Ending,
     ending,
     is_communication,
+    is_container,
+    is_load_barrier,
     is_no_program,
     is_refused,
 )
-from triage.core.log.evidence import Generation
+from triage.core.log.evidence import Generation, Hit
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.frames import place, proven_phase
 from triage.core.log.gather import is_uncaught
+from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback, unwrapped
 
 # Exceptions that programs use to find their way: what is raised while one of
@@ -34,7 +37,6 @@ _SIGNPOSTS = frozenset(
      "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
      "ImportError", "FileNotFoundError", "Empty")
 )  # fmt: skip
-_NOISE = frozenset((Role.BENIGN, Role.CASCADE, Role.TEARDOWN))
 
 
 @dataclass(slots=True, eq=False)
@@ -43,9 +45,12 @@ class Candidate:
 
     `strength` is 0 if the process certainly ended with it, 1 if that is likely, 2 if
     it was only logged. `passed` says that the rank went on afterwards. `noise` marks
-    consequences. `chain` is the line of the newest exception of a chain (0: none), and
-    `place` the position among its exceptions, in order of preference. `specific` counts
-    what the cause demanded beside the pattern.
+    what is never a reason; `echo` what shows that another rank is lost, or late;
+    `trouble` a library's complaint that need not be fatal; `abort` the end of a process
+    in native code, whose reason may stand above it. `chain` is the line of the newest
+    exception of a chain (0: none), and `place` the position among its exceptions, in
+    order of preference. `specific` counts what the cause demanded beside the pattern.
+    `source` is the wrapper's name of the stream, `said` what a second line adds.
     """
 
     line: int
@@ -60,14 +65,19 @@ class Candidate:
     tb: Traceback | None = None
     passed: bool = False
     noise: bool = False
+    echo: bool = False
+    trouble: bool = False
+    abort: bool = False
     chain: int = 0
     place: int = 0
     specific: int = 0
+    source: str = ""
+    said: str = ""
 
     def fingerprint(self) -> tuple[str, str]:
         """The name that the failure has without a cause, and its pre-image."""
         if self.tb is None or not self.tb.exception:
-            return fingerprint("", self.text)
+            return fingerprint("", f"{self.text} {self.said}".strip())
         message = unwrapped(self.text) or self.tb.message or self.tb.code
         return fingerprint(self.tb.exception, message, self.tb.frames)
 
@@ -142,13 +152,13 @@ def _of_chain(
         if member.head != line <= member.line
     }
     base = _strength(tb, members)
-    died = ending(f"{tb.exception}: {tb.message}") is Ending.DEATH
+    noise = ending(f"{tb.exception}: {tb.message}") is Ending.DEATH
+    noise |= Role.BENIGN in roles or Role.TEARDOWN in roles
     named = False
     for number, member in enumerate(preferred):
         phases = {_phase(member, members, generation, None), generation.phases.get(id(member), "")}
         phases = phases - {"", "unknown"} or {"unknown"}
-        lost = ending(member.text) is Ending.SURVIVOR or Role.CASCADE in roles
-        noise = died or lost or Role.BENIGN in roles or Role.TEARDOWN in roles
+        echo = ending(member.text) is Ending.SURVIVOR or Role.CASCADE in roles
         for index, _, captures in member.matched:
             cause = causes[index]
             if cause.role is not Role.ROOT or cause.hang:
@@ -159,20 +169,25 @@ def _of_chain(
             named = True
             yield _of_traceback(
                 member, members, generation, base, cause=cause, captures=captures,
-                noise=noise, chain=tb.line, place=number,
-                specific=bool(cause.frames) + bool(cause.phases) + bool(cause.context),
+                noise=noise, echo=echo, chain=tb.line, place=number,
+                specific=_specific(cause, phases),
             )  # fmt: skip
     if not named:
-        lost = ending(best.text) is Ending.SURVIVOR
-        noise = died or lost or any(role in _NOISE for role in roles)
-        yield _of_traceback(best, members, generation, base, noise=noise, chain=tb.line)
+        echo = ending(best.text) is Ending.SURVIVOR or Role.CASCADE in roles
+        yield _of_traceback(best, members, generation, base, noise=noise, echo=echo, chain=tb.line)
+
+
+def _specific(cause: Cause, phases: set[str]) -> int:
+    """How much the cause demanded beside its pattern; of an unknown phase nothing was seen."""
+    of_phase = bool(cause.phases) and "unknown" not in phases
+    return bool(cause.frames) + of_phase + bool(cause.context)
 
 
 def _strength(tb: Traceback, members: Sequence[Traceback]) -> int:
     headers = [member.header for member in members if member.header]
     if any(FATAL_HEADS.search(header) for header in headers):
         return 0
-    if is_uncaught(tb) and not headers:
+    if is_uncaught(members[-1]) and not headers:
         return 0
     return 1 if tb.headless or not tb.line else 2
 
@@ -186,17 +201,23 @@ def _of_traceback(
     cause: Cause | None = None,
     captures: dict[str, str] | None = None,
     noise: bool = False,
+    echo: bool = False,
     chain: int = 0,
     place: int = 0,
     specific: int = 0,
 ) -> Candidate:
-    passed = strength > 0 and generation.timeline.lines.get(tb.rank, 0) > tb.line
+    timeline = generation.timeline
+    passed = strength > 0 and timeline.passed(tb.rank, tb.line, tagged=not _untagged(tb.rank))
     return Candidate(
         line=tb.line, offset=tb.offset, rank=tb.rank, time=tb.time, text=tb.text, tb=tb,
         phase=_phase(tb, members, generation, cause), strength=strength, cause=cause,
-        captures=captures or {}, passed=passed, noise=noise, chain=chain, place=place,
-        specific=specific,
+        captures=captures or {}, passed=passed, noise=noise, echo=echo, chain=chain, place=place,
+        specific=specific, source=tb.wrapper,
     )  # fmt: skip
+
+
+def _untagged(rank: str) -> bool:
+    return rank == "main"
 
 
 def _phase(
@@ -206,6 +227,8 @@ def _phase(
 
     The outermost frames are in the chain's newest exception.
     """
+    if is_load_barrier(tb.text):
+        return "weight-load"  # the barrier stands behind the load, in a frame of its own
     by_frames = proven_phase(tb.frames) or proven_phase(members[-1].frames)
     by_landmark = generation.phases.get(id(tb), "unknown")
     if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
@@ -233,28 +256,56 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
         if cause.role is not Role.ROOT or cause.hang or cause.severity is Severity.INFO:
             continue
         line = hit.line
-        phases = {_of_line(line.text, hit.phase)}
+        frames = generation.dump_at(line.number)
+        phase = _of_hit(hit, generation)
+        phases = {phase, _of_line(line.text, hit.phase)} - {"unknown"} or {"unknown"}
         supported = generation.supported.get(hit.cause)
-        if not eligible(cause, phases, line=line.number, frames="", supported=supported):
+        places = "\n".join(map(place, frames))
+        if not eligible(cause, phases, line=line.number, frames=places, supported=supported):
             continue
         kind = ending(line.text)
-        sure = cause.severity is Severity.FATAL or kind is Ending.FATAL
+        ended = kind in (Ending.FATAL, Ending.ABORT)
+        timeline = generation.timeline
         yield Candidate(
             line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
-            phase=_of_line(line.text, hit.phase), strength=0 if sure else 1, cause=cause,
-            captures=hit.captures, specific=bool(cause.phases) + bool(cause.context),
+            phase=phase, strength=0 if cause.severity is Severity.FATAL or ended else 1,
+            cause=cause, captures=hit.captures, specific=_specific(cause, phases),
             passed=kind is not Ending.FATAL
-            and generation.timeline.lines.get(line.rank, 0) > line.number,
-            noise=kind in (Ending.DEATH, Ending.ADVICE),
+            and timeline.passed(line.rank, line.number, tagged=line.headed),
+            noise=kind in (Ending.DEATH, Ending.ADVICE), echo=kind is Ending.SURVIVOR,
+            source=line.wrapper,
         )  # fmt: skip
+
+
+def _of_hit(hit: Hit, generation: Generation) -> str:
+    """The phase of a line: its own words, a stack, landmarks, else the exceptions below it."""
+    told = _of_line(hit.line.text, hit.phase)
+    if told != hit.phase:
+        return told
+    proven = proven_phase(generation.dump_at(hit.line.number))
+    if proven or told != "unknown":
+        return proven or told
+    below = (tb for tb in generation.tracebacks if tb.head > hit.line.number)
+    return next(filter(None, (proven_phase(tb.frames) for tb in below)), told)
 
 
 def _of_endings(generation: Generation) -> Iterator[Candidate]:
-    for line, phase in generation.of(Ending.FATAL):
-        yield Candidate(
-            line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
-            phase=_of_line(line.text, phase), strength=0,
-        )  # fmt: skip
+    for kind in (Ending.FATAL, Ending.ABORT, Ending.TROUBLE, Ending.SURVIVOR):
+        for line, phase in generation.of(kind):
+            yield _of_ending(kind, line, phase, generation)
+
+
+def _of_ending(kind: Ending, line: Line, phase: str, generation: Generation) -> Candidate:
+    certain = kind in (Ending.FATAL, Ending.ABORT)
+    frames = generation.dump_at(line.number) if kind is Ending.ABORT else []
+    return Candidate(
+        line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
+        phase=proven_phase(frames) or _of_line(line.text, phase), strength=0 if certain else 2,
+        passed=not certain
+        and generation.timeline.passed(line.rank, line.number, tagged=line.headed),
+        abort=kind is Ending.ABORT, trouble=kind is Ending.TROUBLE, echo=kind is Ending.SURVIVOR,
+        source=line.wrapper, said=generation.said_after(line) if kind is Ending.ABORT else "",
+    )  # fmt: skip
 
 
 def _of_line(text: str, phase: str) -> str:
@@ -263,6 +314,6 @@ def _of_line(text: str, phase: str) -> str:
         return "arg-parse"
     if is_no_program(text):
         return "import"
-    if "nvidia-container-cli" in text or "unable to start container process" in text:
+    if is_container(text):
         return "container"
     return "warmup-request" if BIND in text else phase

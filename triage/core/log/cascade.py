@@ -1,26 +1,31 @@
-"""The root of a failure among the lines that could be it, and what it explains.
+"""The root of a failure among the lines that could be it.
 
 In:  a Generation and the causes. Out: Finding: the root, its ranks, consequences, decoys.
-Not: outcome, suspects and remedies (diagnose.py).
+Not: outcome, suspects and remedies (diagnose.py); what follows from a root (consequences.py).
 
 The order is lexicographic: no noise; nothing that the rank survived; nothing that
-another explains or that yields to another; named before unnamed; certain ends before
-logged ones; local faults before broken connections; then the first in the file.
+another explains or that yields to another; the odd rank out before its peers; named
+before unnamed; certain ends before logged ones; local faults before broken
+connections; then the first. What only shows that a rank is lost counts if nothing else is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
-from triage.core.causes import Cause, Role
+from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
 from triage.core.log.candidates import Candidate, candidates
-from triage.core.log.endings import BIND, Ending
+from triage.core.log.consequences import consequences, decoys, teardown
+from triage.core.log.endings import BIND, Ending, is_native, is_peer_gone, is_standstill
 from triage.core.log.evidence import Generation
+from triage.core.log.ranks import members, resolved
 
-MOST = 200  # line numbers given of a sort
 _SAID = 12  # candidates named of a step
+_NEARBY = 200  # lines above the end of a process in which its reason is looked for
+_SKEW = 2.0  # seconds by which clocks of two sources may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,16 @@ class Finding:
     """The root and what hangs together with it.
 
     `same` are the candidates with the root's signature, the root among them;
-    `others` the causes that would explain the log less well, best first;
-    `explain` says for each step what it left out.
+    `others` the causes that would explain the log less well, best first; `silent` the
+    ranks that said nothing while all others lost a peer; `echoed` says that the root only
+    shows that a rank was lost. `explain` says for each step what it left out.
     """
 
     root: Candidate | None = None
     same: tuple[Candidate, ...] = ()
     others: tuple[Candidate, ...] = ()
+    silent: tuple[str, ...] = ()
+    echoed: bool = False
     cascade: tuple[int, ...] = ()
     teardown: tuple[int, ...] = ()
     decoys: tuple[tuple[int, str], ...] = ()
@@ -48,15 +56,23 @@ class _Ranking:
     left: list[Candidate]
     steps: list[Explained] = field(default_factory=list)
 
-    def drop(self, why: str, gone: Callable[[Candidate], bool]) -> None:
-        """Leave out what `gone` holds for."""
-        self.remove(why, [c for c in self.left if gone(c)])
+    def drop(self, why: str, gone: Callable[[Candidate], bool]) -> list[Candidate]:
+        """Leave out what `gone` holds for; these."""
+        dropped = [c for c in self.left if gone(c)]
+        self.remove(why, dropped)
+        return dropped
 
     def remove(self, why: str, dropped: Sequence[Candidate]) -> None:
         """Leave out these."""
         if dropped:
             self.left = [c for c in self.left if c not in dropped]
             self.say(why, dropped)
+
+    def back(self, why: str, again: Sequence[Candidate]) -> None:
+        """Take these in again."""
+        if again:
+            self.left += again
+            self.say(why, again)
 
     def say(self, step: str, concerned: Sequence[Candidate]) -> None:
         """Remember a step, and the lines that it is about."""
@@ -74,6 +90,9 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
             no harm. 0 if it never was.
     """
     everything = candidates(generation, causes)
+    for c in everything:
+        c.rank = resolved(c.rank, generation.tags)
+    _told_twice(everything)
     ranking = _Ranking(list(everything))
     ranking.say("candidates", everything)
     ranking.drop("a consequence, or harmless", lambda c: c.noise)
@@ -85,6 +104,10 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
     )
     _yield(ranking, before)
     _yield_to_kernels(ranking, generation)
+    aside = ranking.drop(
+        "it only shows that another rank is lost, or late", lambda c: c.echo and c.cause is None
+    )
+    aside += ranking.drop("a library's complaint", lambda c: c.trouble)
     _explain(ranking)
     best: dict[int, int] = {}
     for c in ranking.left:
@@ -94,22 +117,89 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
         lambda c: c.chain > 0 and c.place > best[c.chain],
     )
     _prefer_tracebacks(ranking)
+    _prefer_the_odd(ranking, generation)
+    _before_aborts(ranking, aside)
+    silent: tuple[str, ...] = ()
+    echoed = not ranking.left
+    if echoed:
+        silent = _fall_back(ranking, aside, generation)
     if not ranking.left:
-        return _finish(None, everything, ranking, generation, causes)
-    certain = any(c.cause is None and c.strength == 0 for c in ranking.left)
-    ranking.left.sort(key=lambda c: _key(c, certain=certain))
-    return _finish(ranking.left[0], everything, ranking, generation, causes)
+        root = None
+    else:
+        certain = any(c.cause is None and c.strength == 0 for c in ranking.left)
+        earlier = _sequence(ranking.left, generation.spans)
+        ranking.left.sort(key=lambda c: _key(c, earlier[id(c)], certain=certain))
+        root = ranking.left[0]
+    return _finish(root, everything, ranking, generation, causes, silent=silent, echoed=echoed)
 
 
-def _key(c: Candidate, *, certain: bool) -> tuple[object, ...]:
+def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
     return (
-        c.cause is None,
+        _standing(c),
+        c.echo,
         c.communication,
         c.strength if certain or c.cause is None else min(c.strength, 1),
-        c.line,
+        place,
         -c.specific,
         -sum(map(len, c.captures.values())),
     )
+
+
+def _standing(c: Candidate) -> int:
+    """Named before unnamed; but a rank's own exception before a name for what its peers saw."""
+    if c.cause is not None and not c.echo:
+        return 0
+    own = c.strength == 0 and not (c.abort or c.echo or c.communication)
+    return 1 if own else 2 + (c.cause is None)
+
+
+def _sequence(left: Sequence[Candidate], spans: Mapping[str, list[int]]) -> dict[int, float]:
+    """By id: when the candidate was printed, as a line number.
+
+    Where the logs of several sources were joined one after another, the clock decides,
+    unless it is so close that two clocks may differ. In a log that was merged while it was
+    written, the order of its lines is surer than the clocks of two machines.
+    """
+    first: dict[str, Candidate] = {}
+    for c in left:
+        if c.source not in first or c.line < first[c.source].line:
+            first[c.source] = c
+    ends = sorted(spans[name] for name in first if name in spans)
+    joined = len(ends) > 1 and all(a[1] < b[0] for a, b in pairwise(ends))
+    if not joined or any(seconds(c.time) is None for c in first.values()):
+        return {id(c): c.line for c in left}
+    times = {name: seconds(c.time) or 0.0 for name, c in first.items()}
+    start = min(times.values())
+    late = {name for name, at in times.items() if at - start > _SKEW}
+    far = max(c.line for c in left) + 1
+    return {id(c): c.line + (far if c.source in late else 0) for c in left}
+
+
+def seconds(time: str | None) -> float | None:
+    """Seconds of a printed time with a date, for comparison only; None without a date."""
+    if time is None or len(time) < 19 or time[4:5] != "-":  # noqa: PLR2004
+        return None
+    try:
+        year, month, day = int(time[:4]), int(time[5:7]), int(time[8:10])
+        hour, minute, second = int(time[11:13]), int(time[14:16]), int(time[17:19])
+    except ValueError:
+        return None
+    return float((((year * 12 + month) * 31 + day) * 24 + hour) * 3600 + minute * 60 + second)
+
+
+def _told_twice(everything: Sequence[Candidate]) -> None:
+    """The first of two equal exceptions is the reason, also if only the second ends a process.
+
+    vLLM logs a worker's exception and lets it go on; a parent raises its child's again.
+    """
+    by_text: dict[str, list[Candidate]] = {}
+    for c in everything:
+        if c.tb is not None and not c.passed:
+            by_text.setdefault(c.text, []).append(c)
+    for equal in by_text.values():
+        strongest = min(c.strength for c in equal)
+        for c in equal:
+            c.strength = min(c.strength, strongest)
 
 
 def _yield(ranking: _Ranking, before: Sequence[Candidate]) -> None:
@@ -163,12 +253,83 @@ def _explain(ranking: _Ranking) -> None:
 
 
 def _prefer_tracebacks(ranking: _Ranking) -> None:
-    """Of one cause's lines, the exception that ended the process says more than a log line."""
-    with_exception = {c.cause.id for c in ranking.left if c.cause and c.tb and c.strength == 0}
+    """Of one cause's lines, the exception that ended the process says more than a log line.
+
+    But a library that complains before it says first what Python then only passes on.
+    """
+    ended = [c for c in ranking.left if c.cause and c.tb and c.strength == 0]
+    first = {c.cause.id: c.line for c in reversed(ended) if c.cause}
     ranking.drop(
         "the same cause has an exception",
-        lambda c: c.cause is not None and c.tb is None and c.cause.id in with_exception,
+        lambda c: (
+            c.cause is not None
+            and c.tb is None
+            and c.cause.id in first
+            and not (is_native(c.text) and c.line < first[c.cause.id])
+        ),
     )
+
+
+def _prefer_the_odd(ranking: _Ranking, generation: Generation) -> None:
+    """If nearly all ranks report a broken connection, a rank with an error of its own leads."""
+    total = len(members(generation.tags))
+    if total < 3:  # noqa: PLR2004  of two ranks none is the odd one
+        return
+    lost = [c for c in ranking.left if c.tb is not None and c.communication]
+    own = [c for c in ranking.left if c.tb is not None and not c.communication and c.strength == 0]
+    odd = {c.rank for c in own} - {"main"}
+    few = max(1, total // 4)
+    if odd and len(odd) <= few and len({c.rank for c in lost} - odd) >= total - 2 * few:
+        ranking.remove("the odd rank has an error of its own", lost)
+
+
+def _before_aborts(ranking: _Ranking, aside: Sequence[Candidate]) -> None:
+    """The end of a process in native code has its reason above it, if anything stands there."""
+    for c in [c for c in ranking.left if c.abort and c.cause is None]:
+        above = [
+            o
+            for o in (*ranking.left, *aside)
+            if o is not c and not o.abort and not o.passed and 0 < c.line - o.line <= _NEARBY
+            and (o.rank == c.rank or "main" in (o.rank, c.rank))
+        ]  # fmt: skip
+        if above:
+            ranking.remove(f"line {above[0].line} stands above it", [c])
+            again = [o for o in above if o not in ranking.left]
+            if not any(o in ranking.left for o in above):
+                ranking.back("the reason of an abort", again)
+
+
+def _fall_back(
+    ranking: _Ranking, aside: Sequence[Candidate], generation: Generation
+) -> tuple[str, ...]:
+    """Nothing else is left: the first complaint or broken connection; the silent ranks.
+
+    If all but a few ranks lost a peer, the few that said nothing are the ones that went,
+    and no line of theirs says why.
+    """
+    alive = [c for c in aside if not c.passed and not is_standstill(c.text)]
+    echoes = [c for c in alive if c.echo]
+    tags = set(members(generation.tags))
+    heard = {c.rank for c in echoes}
+    silent = sorted(tags - heard)
+    few = len(tags) >= 3 and 0 < len(silent) <= max(1, len(tags) // 4)  # noqa: PLR2004
+    if few and "main" not in heard:
+        if all(is_peer_gone(c.text) for c in echoes):
+            return tuple(silent)
+        ranking.back("nothing else is left", echoes)
+        return tuple(silent)
+    died = generation.of(Ending.DEATH)
+    trouble = [c for c in alive if c.trouble] if died or echoes else []
+    tracebacks = [c for c in echoes if c.tb is not None and not _is_parents(c)]
+    # A line about a lost connection has no author; an exception has one that ended with it.
+    lines = [c for c in echoes if c.cause is not None or not is_peer_gone(c.text)]
+    ranking.back("nothing else is left", trouble or tracebacks or lines)
+    return ()
+
+
+def _is_parents(c: Candidate) -> bool:
+    """Whether a process only lost the pipe to its child: an EOFError says nothing more."""
+    return c.rank == "main" and c.tb is not None and c.tb.exception in ("EOFError",)
 
 
 def _finish(
@@ -177,6 +338,9 @@ def _finish(
     ranking: _Ranking,
     generation: Generation,
     causes: Sequence[Cause],
+    *,
+    silent: tuple[str, ...],
+    echoed: bool,
 ) -> Finding:
     same: list[Candidate] = []
     others: dict[str, Candidate] = {}
@@ -187,106 +351,18 @@ def _finish(
         for c in ranking.left:
             if c.cause is not None and c.signature != mark:
                 others.setdefault(c.cause.id, c)
-    cascade = _consequences(root, same, everything, generation, causes)
+    cascade = consequences(root, same, everything, generation, causes)
     return Finding(
         root=root,
         same=tuple(same),
         others=tuple(others.values()),
+        silent=silent,
+        echoed=echoed,
         cascade=cascade,
-        teardown=_teardown(root, cascade, generation, causes),
-        decoys=_decoys(generation, causes, root),
+        teardown=teardown(root, cascade, generation, causes),
+        decoys=decoys(generation, causes, root),
         explain=tuple(ranking.steps),
     )
-
-
-def _consequences(
-    root: Candidate | None,
-    same: Sequence[Candidate],
-    everything: Sequence[Candidate],
-    generation: Generation,
-    causes: Sequence[Cause],
-) -> tuple[int, ...]:
-    lines = {
-        (line.number, line.rank)
-        for kind in (Ending.DEATH, Ending.SURVIVOR)
-        for line, _ in generation.of(kind)
-    }
-    lines |= {
-        (hit.line.number, hit.line.rank)
-        for hit in generation.all_hits()
-        if causes[hit.cause].role is Role.CASCADE
-    }
-    own = {c.line for c in same}
-    chain = {tb.line for c in same if c.tb for tb in c.tb.chain()}
-    for tb in generation.tracebacks:
-        benign = any(causes[index].role is Role.BENIGN for index, _, _ in tb.matched)
-        if root is not None and tb.line and tb.line not in own | chain and not benign:
-            lines.add((tb.line, tb.rank))
-    lines |= {(c.line, c.rank) for c in everything if c.noise and c.cause and c.tb is None}
-    if root is not None:
-        # A consequence cannot come before its reason in what one process prints.
-        lines = {
-            (number, rank)
-            for number, rank in lines
-            if number > root.line or (rank != root.rank and number != root.line)
-        } - {(c.line, c.rank) for c in same}
-    return tuple(sorted({number for number, _ in lines} - own))[:MOST]
-
-
-def _teardown(
-    root: Candidate | None,
-    cascade: tuple[int, ...],
-    generation: Generation,
-    causes: Sequence[Cause],
-) -> tuple[int, ...]:
-    start = root.line if root else min(cascade, default=0)
-    numbers = {line.number for line, _ in generation.of(Ending.TEARDOWN)}
-    numbers |= {line.number for line, _ in generation.of(Ending.STOP)}
-    numbers |= {
-        hit.line.number for hit in generation.all_hits() if causes[hit.cause].role is Role.TEARDOWN
-    }
-    return tuple(sorted(n for n in numbers if n > start and n not in cascade))[:MOST]
-
-
-def _decoys(
-    generation: Generation, causes: Sequence[Cause], root: Candidate | None
-) -> tuple[tuple[int, str], ...]:
-    """Printed advice, with the reason why it is no evidence."""
-    found: dict[int, str] = {}
-    for hit in generation.all_hits():
-        if causes[hit.cause].role is Role.ADVICE:
-            found.setdefault(hit.line.number, causes[hit.cause].title)
-    for tb in generation.tracebacks:
-        for index, number, _ in tb.matched:
-            if causes[index].role is Role.ADVICE:
-                found.setdefault(number, causes[index].title)
-        for place, text in enumerate(tb.more):
-            if text.startswith(("Possible solutions:", "Possible suggestions:")):
-                found.setdefault(
-                    tb.line + 1 + place, "this advice is printed after any failure in capture"
-                )
-    for line, _ in generation.of(Ending.ADVICE):
-        found.setdefault(line.number, "general advice, printed whatever the reason was")
-    if root is not None:
-        found.pop(root.line, None)
-    return tuple(sorted(found.items()))[:20]
-
-
-def resolved(rank: str, tags: set[str]) -> str:
-    """A device or global rank as the tag of its process, where the tags tell."""
-    for kind in ("gpu=", "gpu_id=", "gpu", "rank"):
-        number = rank.removeprefix(kind)
-        if number != rank and number.isdigit():
-            owners = [tag for tag in tags if tag.split()[0] == f"TP{number}"]
-            return owners[0] if len(owners) == 1 else ("main" if kind == "gpu" else rank)
-    return rank
-
-
-def with_ranks_resolved(finding: Finding, tags: set[str]) -> Finding:
-    """The finding with every rank under the tag of its process."""
-    for c in {id(c): c for c in (*finding.same, *finding.others)}.values():
-        c.rank = resolved(c.rank, tags)
-    return replace(finding)
 
 
 def _weighed(c: Candidate) -> Weighed:

@@ -16,14 +16,16 @@ from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step
 from triage.core.flags import FlagTable
 from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.core.log.candidates import Candidate
-from triage.core.log.cascade import Finding, find, with_ranks_resolved
+from triage.core.log.cascade import Finding, find
 from triage.core.log.endings import Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.gather import FIXED, Gatherer, read
-from triage.core.log.hang import hung_at, no_progress
+from triage.core.log.hang import hung_at, no_progress, stands_still
+from triage.core.log.lines import Line
+from triage.core.log.ranks import dead, resolved
 from triage.core.log.signatures import Matcher
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
@@ -59,7 +61,7 @@ def diagnose(
     generation = gatherer.generation
     ready = _ready(generation)
     finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)
-    finding, steps = with_ranks_resolved(finding, generation.tags), finding.explain
+    steps = finding.explain
     if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
         finding = Finding()
     seen = _outcome(gatherer, finding, ready=ready, known=outcome)
@@ -127,6 +129,8 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
     stopped_first = 0 < generation.stop < root.line if root is not None else False
     if root is not None and not (stopped_first and root.communication):
         return "failed"
+    if stands_still(generation):
+        return "hung"  # whoever ended it then
     if _died(generation, after=0):
         return "failed"
     if generation.stop:
@@ -183,18 +187,20 @@ def _failed(
         decoys=tuple(Decoy(line=line, why=why) for line, why in finding.decoys),
     )
     if root is None:
-        return _unexplained(common, generation, known)
+        return _unexplained(common, generation, known, finding.silent)
     mark, text = root.fingerprint()
     cause, message = root.cause, _message(root)
     return replace(
         common,
-        phase=root.phase,
+        phase=_where(root, finding),
         cause=cause.id if cause else None,
         title=cause.title if cause else "",
         confidence=_confidence(finding),
         fingerprint=mark,
         fingerprint_of=text,
-        ranks=ranks_of([c.rank for c in finding.same], generation, diagnosis.ranks_total),
+        ranks=ranks_of(
+            finding.silent or [c.rank for c in finding.same], generation, diagnosis.ranks_total
+        ),
         root=_root(root),
         traceback=_exception(root),
         suspects=suspects(cause, message, common.config, root.captures)
@@ -207,7 +213,16 @@ def _failed(
     )
 
 
-def _unexplained(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> Diagnosis:
+def _where(root: Candidate, finding: Finding) -> str:
+    """The phase: of a library's line, that of the exception which passes it on."""
+    if root.tb is None:
+        return next((c.phase for c in finding.same if c.tb is not None), root.phase)
+    return root.phase
+
+
+def _unexplained(
+    diagnosis: Diagnosis, generation: Generation, known: Outcome | None, silent: tuple[str, ...]
+) -> Diagnosis:
     """A failure of which no line says why: it is named after its end, if the server made that."""
     deaths = [line for line, _ in generation.of(Ending.DEATH)]
     phase = generation.timeline.furthest()
@@ -219,8 +234,14 @@ def _unexplained(diagnosis: Diagnosis, generation: Generation, known: Outcome | 
         phase=phase,
         fingerprint=mark or None,
         fingerprint_of=text,
-        ranks=ranks_of([line.rank for line in deaths], generation, diagnosis.ranks_total),
+        ranks=ranks_of(silent or _dead(deaths, generation), generation, diagnosis.ranks_total),
     )
+
+
+def _dead(deaths: Sequence[Line], generation: Generation) -> list[str]:
+    """Who died, if a line says it; else who says that somebody did."""
+    told = [tag for line in deaths if (tag := dead(line.text, generation.tags))]
+    return told or [resolved(line.rank, generation.tags) for line in deaths]
 
 
 def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> End:

@@ -1,10 +1,11 @@
-"""Lines about the end of a launch that never say why it ended.
+"""Lines about the end of a launch: who notices it, who asked for it, who cannot go on.
 
 In:  the text of a line. Out: what sort of ending it is part of.
 Not: reasons; those are causes (signatures.py) and exceptions (tracebacks.py).
 
 Source: the launcher, watchdogs and shutdown paths of SGLang 0.5.23; messages of
-torch.distributed, gloo and NVSHMEM on ranks that lost a peer.
+torch.distributed, gloo and NVSHMEM on ranks that lost a peer; the words by which bash,
+systemd, Slurm, mpirun, Docker, Kubernetes, Ray and torchrun report that a process ended.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ class Ending(Enum):
     """What a line of an ending is."""
 
     DEATH = "death"  # the launcher notices that a child died
-    SURVIVOR = "survivor"  # a rank notices that another is gone
+    SURVIVOR = "survivor"  # a rank notices that another is gone, or waits in vain for it
     TEARDOWN = "teardown"  # the shutdown itself
     STOP = "stop"  # somebody asked the server to stop
     FATAL = "fatal"  # the process cannot go on, and the line says why
+    ABORT = "abort"  # the process ends in native code: the reason may stand above
+    TROUBLE = "trouble"  # a library's error; it may be the reason if nothing else is
     ADVICE = "advice"  # general advice after an error
 
 
@@ -35,19 +38,40 @@ _DEATH = _any(
     r"Subprocess \w+ \(pid=\d+\) crashed with exit code",
     r"Initialization failed\. (?:Please see the error messages above|controller_init_state)",
     r"EngineCore failed to start|WorkerProc failed to start|WorkerProc initialization failed",
-    r"Engine core initialization failed",
+    r"Engine core initialization failed|Engine process failed to start",
+    r"(?:Worker proc|EngineCore|Engine core proc)\S* .*died unexpectedly",
+    r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Terminated|Aborted)\b",
+    r"[Ss]erver process (?:terminated unexpectedly|exited with code|died)",
+    r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)|SYSTEM_ERROR.*[Ww]orker",
+    r"Main process exited, code=|\.service: Failed with result|Control process exited, code=",
+    r"^(?:srun|slurmstepd): error: .*(?:[Tt]ask|STEP|step)",
+    r"mpirun (?:noticed that process|has exited due to process)|PRTE has lost|prterun noticed",
+    r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
+    r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
+    r"Sending process \d+ closing signal SIG",
+    r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
+    r"ChildFailedError|ProcessExitedException: process \d+ terminated",
 )
-_SURVIVOR = _any(
+_PEER_GONE = _any(
     r"gloo/transport/\w+/pair\.cc:\d+\]? *(?:Connection closed by peer|.*Connection reset by peer)",
-    r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting",
-    r"[Ww]atchdog timeout \(self\.watchdog_timeout=",
-    r"\[PG ID \d+ .*(?:detected by watchdog|Process group watchdog thread terminated)",
-    r"Process group watchdog thread terminated|Some NCCL operations have failed or timed out",
-    r"TP rank \d+ could finish the model loading, but there are other ranks",
-    r"NVSHMEM API called before NVSHMEM initialization|connect EPS failed",
-    r"operation failed due to a previous error during capture|StreamCaptureInvalidated",
     r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
     r"(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|Connection (?:reset|was likely closed))",
+    r"socketProgress: Connection closed by remote peer|Connection closed by remote peer",
+    r"^(?:BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EOFError)\b",
+)
+_SURVIVOR = _any(
+    _PEER_GONE.pattern,
+    r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting",
+    r"[Ww]atchdog timeout \(self\.watchdog_timeout=",
+    r"Watchdog caught collective operation timeout",
+    r"\[PG ID \d+ .*(?:detected by watchdog|Process group watchdog thread terminated)",
+    r"\[PG ID \d+ .*(?:Timeout at NCCL work|Exception \(either an error)",
+    r"Process group watchdog thread terminated|Some NCCL operations have failed or timed out",
+    r"To avoid data inconsistency, we are taking the entire process down",
+    r"TP rank \d+ could finish the model loading, but there are other ranks",
+    r"NVSHMEM API called before NVSHMEM initialization|connect EPS failed",
+    r"nvshmem setup connections failed",
+    r"operation failed due to a previous error during capture|StreamCaptureInvalidated",
 )
 _TEARDOWN = _any(
     r"kill_process_tree called",
@@ -60,29 +84,76 @@ _TEARDOWN = _any(
     r"INFO:     (?:Shutting down|Waiting for application shutdown|Application shutdown complete"
     r"|Finished server process)",
     r"Gracefully exiting",
+    r"Worker: shutting down|Shutting down (?:engine|workers)|NCCL INFO comm .* - Abort COMPLETE",
 )
-_STOP = _any(r"SIGTERM received\.", r"SIGINT received", r"Draining requests and shutting down")
+_STOP = _any(
+    r"SIGTERM received\.",
+    r"SIGINT received",
+    r"Draining requests and shutting down",
+    r"Received (?:SIGTERM|SIGINT|signal 15|signal 2)\b",
+    r"systemd\[\d+\]: Stopping |\.service: Stopping|Stopping \S*(?:sglang|vllm)\S*\.{3}$",
+    r"CANCELLED AT \S+ (?:DUE TO|\*\*\*)",
+    r"^timeout: sending signal (?:TERM|KILL|INT)",
+    r"start operation timed out\. Terminating",
+)
 # A command line that argparse refuses; compilers write "name: error: ..." too.
 _REFUSED = _any(
     r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ",
     r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
     r"|the following arguments are)",
 )
-# The interpreter finds no engine to run, and ends. Scripts go on without other modules.
-_NO_PROGRAM = re.compile(
+# The interpreter or the shell finds no engine to run, and ends. Scripts go on without modules.
+_NO_PROGRAM = _any(
     r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
-    r" '?(?:sglang|vllm)\b"
+    r" '?(?:sglang|vllm)\b",
+    r"^[^ ]*python[\d.]*: can't open file ",
+)
+_NO_COMMAND = _any(
+    r"^(?:[\w./-]*(?:ba|da|z|k)?sh|\S+\.sh): (?:line \d+: |\d+: )?(?:exec: )?[\w./-]*"
+    r"(?:python|sglang|vllm|numactl|torchrun|srun|docker|nvidia)[\w./-]*: "
+    r"(?:command not found|not found|No such file or directory|Permission denied)",
+    r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
+    r"^exec \S+: (?:exec format error|no such file or directory)",
+)
+_CONTAINER = _any(
+    r"nvidia-container-cli: .*error|nvidia-container-cli: ",
+    r"unable to start container process|OCI runtime create failed",
+    r"^(?:docker|podman|Error): (?:Error response from daemon|.*Error response from daemon)",
+    r"^Error response from daemon: ",
+    r"Failed at step \w+ spawning ",
 )
 _FATAL = _any(
     _REFUSED.pattern,
     _NO_PROGRAM.pattern,
+    _NO_COMMAND.pattern,
+    _CONTAINER.pattern,
     r"\[Errno 98\] error while attempting to bind",
-    r"^Fatal Python error: ",
-    r"^terminate called after throwing",
-    r"^Segmentation fault|^Bus error",
-    r"nvidia-container-cli: .*error",
+    r"^thread '[^']*' (?:\(\d+\) )?panicked at ",
+    r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ",
+    r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed",
+    r"^[\w./+-]+: \S+:\d+: .*Assertion .* failed\.$",
+)
+_ABORT = _any(
+    r"^(?:Fatal Python error: )+",
+    r"^terminate called (?:after throwing|without an active)",
+    r"(?:^|line \d+: +\d+ )(?:Segmentation fault|Bus error|Illegal instruction|Floating point"
+    r" exception)(?: \(core dumped\)|$|\s)",
+    r"^Aborted(?: \(core dumped\))?$",
+    r"^!{3,} ?Segfault encountered",
+    r"^\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL) ",
+    r"^(?:double free or corruption|malloc\(\): |free\(\): |corrupted size|munmap_chunk)",
+)
+_TROUBLE = _any(
+    r"^E\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ",
+    r"^\[E\d{3,4} [\d:.]+ \S+:\d+\] ",
+    r"NCCL WARN ",
+    r"\S+\.(?:cpp|cc|cu|c|h|hpp):\d+:? (?:NULL value|non-zero status|.*\b[Ee]rror\b)",
+    r"^(?:ERROR|CRITICAL|FATAL)\b[ :]",
+    r"^\[?(?:error|ERROR|Error)\]?: ",
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
+_NATIVE = re.compile(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
+_STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"
 
 LITERALS = frozenset(
@@ -96,6 +167,20 @@ LITERALS = frozenset(
         "shutdown", "Finished server", "Gracefully", "SIGTERM", "SIGINT", "error: ", "[Errno 98]",
         "Fatal Python", "terminate called", "Segmentation fault", "Bus error", "container-cli",
         "Possible s", "OOM killer", "No module named", "module specification",
+        "died unexpectedly", "Killed", "Terminated", "Aborted", "erver process ", "ActorDied",
+        "The actor ", "Main process exited", "Failed with result", "Control process exited",
+        "slurmstepd", "srun: error", "mpirun", "prterun", "PRTE", "exitcode", "Root Cause (first",
+        "closing signal", "exited with code", "Back-off restarting", "CrashLoop",
+        "ChildFailed", "ProcessExited", "remote peer", "BrokenPipe", "ConnectionReset",
+        "ConnectionAborted", "Timeout at NCCL", "data inconsistency", "setup connections",
+        "Abort COMPLETE", "signal 15", "signal 2", "Stopping", "CANCELLED AT", "sending signal",
+        "start operation timed", "can't open file", "command not found", ": not found",
+        "No such file", "ermission denied", "exec format", "executable file", "container process",
+        "OCI runtime", "from daemon", "Failed at step", "panicked at", "Assertion ",
+        "Illegal instruction", "Floating point", "Segfault encountered", "*** SIG", "double free",
+        "malloc():", "free():", "corrupted size", "munmap_chunk", "NCCL WARN", "NULL value",
+        "non-zero status", ".cpp:", ".cc:", ".cu:", "ERROR", "CRITICAL", "EOFError",
+        "Received signal", "SYSTEM_ERROR",
     )
 )  # fmt: skip
 _ORDER = (
@@ -104,7 +189,9 @@ _ORDER = (
     (Ending.STOP, _STOP),
     (Ending.SURVIVOR, _SURVIVOR),
     (Ending.TEARDOWN, _TEARDOWN),
+    (Ending.ABORT, _ABORT),
     (Ending.ADVICE, _ADVICE),
+    (Ending.TROUBLE, _TROUBLE),
 )
 
 # Heads of exceptions after which the process ends for certain.
@@ -115,6 +202,7 @@ FATAL_HEADS = _any(
     r"init[_ ]state",
     r"^Process \S+:$",
     r"failed to start",
+    r"Failed to start|terminated with the following error:",
 )
 # Exceptions by which a process obeys a signal.
 STOPPED_BY = frozenset(("KeyboardInterrupt", "SystemExit", "CancelledError"))
@@ -138,6 +226,31 @@ def is_refused(text: str) -> bool:
 def is_no_program(text: str) -> bool:
     """Whether the line is the interpreter's: there is no engine to run."""
     return _NO_PROGRAM.search(text) is not None
+
+
+def is_container(text: str) -> bool:
+    """Whether the line is a container runtime's: no engine ever ran."""
+    return _CONTAINER.search(text) is not None
+
+
+def is_load_barrier(text: str) -> bool:
+    """Whether a rank that has its weights says that others have not."""
+    return "could finish the model loading" in text
+
+
+def is_standstill(text: str) -> bool:
+    """Whether the engine's own watchdog says that nothing happens: a hang, whoever ends it."""
+    return _STANDSTILL in text and "atchdog" in text
+
+
+def is_native(text: str) -> bool:
+    """Whether the line was printed by a library, not by the engine's logger."""
+    return _NATIVE.search(text) is not None
+
+
+def is_peer_gone(text: str) -> bool:
+    """Whether the line says that another rank is gone for certain."""
+    return _PEER_GONE.search(text) is not None
 
 
 def is_communication(text: str) -> bool:

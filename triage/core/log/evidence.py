@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from triage.core.diagnosis import Frame
 from triage.core.log.endings import Ending
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
@@ -20,6 +21,9 @@ from triage.core.log.tracebacks import Traceback
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end
 _RANKS = 256  # ranks whose matches of one cause are kept apart
 _TRACEBACKS = 256
+_STACKS = 32
+_LABELS = 4096
+_NEAR = 12  # lines between "Fatal Python error" and the stack that belongs to it
 
 T = TypeVar("T")
 
@@ -66,8 +70,8 @@ class Generation:
     """One start of the engine within a log; a restarted container logs several.
 
     `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
-    lines that blame a kernel; `supported` the first line that bears out a cause's
-    context; `ready` and `stop` are line numbers, 0 if never.
+    lines that blame a kernel; `stacks` what dying interpreters dumped; `supported` the
+    first line that bears out a cause's context; `ready` and `stop` are line numbers, 0 if never.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -76,14 +80,27 @@ class Generation:
     hits: dict[tuple[int, str], Few[Hit]] = field(default_factory=dict)
     endings: dict[Ending, Few[tuple[Line, str]]] = field(default_factory=dict)
     kernels: dict[str, Few[Line]] = field(default_factory=dict)
+    stacks: list[Traceback] = field(default_factory=list)
+    what: dict[str, tuple[int, str]] = field(default_factory=dict)  # stream -> line, what()
     supported: dict[int, int] = field(default_factory=dict)
     dump: str = ""
     ready: int = 0
     stop: int = 0
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     tags: set[str] = field(default_factory=set)
+    spans: dict[str, list[int]] = field(default_factory=dict)  # source -> first and last line
     streams: set[str] = field(default_factory=set)  # wrapper sources whose dump was seen
     dead: bool = False  # the main process ended with an exception
+
+    def seen(self, line: Line) -> None:
+        """An interesting line of this rank and source."""
+        if line.rank != "main" and len(self.tags) < _LABELS:
+            self.tags.add(line.rank)
+        span = self.spans.get(line.wrapper)
+        if span is not None:
+            span[1] = line.number
+        elif len(self.spans) < _LABELS:
+            self.spans[line.wrapper] = [line.number, line.number]
 
     def add_hit(self, hit: Hit) -> None:
         """A match on a line of its own."""
@@ -104,6 +121,21 @@ class Generation:
             self.phases.pop(id(self.tracebacks.pop(_TRACEBACKS // 2)), None)
         self.tracebacks.append(tb)
         self.phases[id(tb)] = phase
+
+    def add_stack(self, tb: Traceback) -> None:
+        """The stack of a thread that died."""
+        if len(self.stacks) < _STACKS:
+            self.stacks.append(tb)
+
+    def dump_at(self, line: int) -> list[Frame]:
+        """The stack that a dying interpreter printed just below this line, innermost last."""
+        near = (tb.frames for tb in self.stacks if 0 <= tb.line - line <= _NEAR)
+        return next(near, [])
+
+    def said_after(self, line: Line) -> str:
+        """What a C++ exception says on the line below the one that names its type."""
+        number, text = self.what.get(f"{line.wrapper} {line.rank}", (0, ""))
+        return text if 0 < number - line.number <= _NEAR else ""
 
     def add_ending(self, kind: Ending, line: Line, phase: str) -> None:
         """A line that belongs to the end of a launch."""

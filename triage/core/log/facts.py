@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from triage.core.config import Config, Value
 from triage.core.flags import FlagTable
 from triage.core.log.evidence import Generation
+from triage.core.log.ranks import by_number, members
 from triage.core.server_args import (
     NOISE,
     NOISY_LISTS,
@@ -23,6 +24,7 @@ from triage.core.server_args import (
 
 _SECRET = re.compile(r"key|secret|token_file|password")
 _MOST_RANKS = 4096
+_ANOTHER_NODE = re.compile(r"node_rank['\"]?[:=] ?[1-9]")
 
 
 def config_of(dump: ServerArgsDump | None, table: FlagTable | None) -> Config:
@@ -81,8 +83,7 @@ def total_ranks(dump: ServerArgsDump | None, generation: Generation) -> int:
         ):
             sizes["dp_size"] = 1
         size = sizes["tp_size"] * sizes["pp_size"] * sizes["dp_size"]
-    seen = [tag for tag in generation.tags if re.match(r"[A-Z]+\w*\d", tag)]
-    return min(max(size, len(seen), 1), _MOST_RANKS)
+    return min(max(size, len(members(generation.tags)), 1), _MOST_RANKS)
 
 
 def _size(value: object) -> int:
@@ -91,15 +92,12 @@ def _size(value: object) -> int:
 
 def ranks_of(found: Sequence[str], generation: Generation, total: int) -> tuple[str, ...]:
     """The ranks as a diagnosis names them: all alike, the tags by number, or "main"."""
-    tags = sorted({rank for rank in found if rank != "main"}, key=_by_number)
+    tags = sorted({rank for rank in found if rank != "main"}, key=by_number)
     if not tags:
         return ("main",)
-    seen = {tag for tag in generation.tags if re.match(r"[A-Z]+\w*\d", tag)}
-    if len(tags) > 1 and len(tags) >= total and seen <= set(tags):
+    seen = set(members(generation.tags))
+    # The log of one of several nodes has its own ranks only.
+    complete = len(tags) >= total or _ANOTHER_NODE.search(generation.dump) is not None
+    if len(tags) > 1 and complete and seen <= set(tags):
         return ("all",)
     return tuple(tags)
-
-
-def _by_number(tag: str) -> tuple[tuple[int, str], ...]:
-    parts = re.split(r"(\d+)", tag)
-    return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)

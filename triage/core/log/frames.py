@@ -27,7 +27,7 @@ _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"graph_runner\.py:(?!replay|can_run)", "graph-capture"),
         (r":(capture_decode_graph|init_device_graphs|capture_model)$", "graph-capture"),
         (r"flashinfer_autotune\.py:|:_?flashinfer_autotune$", "flashinfer-autotune"),
-        (r":(kernel_warmup|_dummy_run)$", "flashinfer-autotune"),
+        (r":kernel_warmup$", "flashinfer-autotune"),
         (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
         (r"http_server\.py:_?(execute_server_warmup|wait_and_warmup)", "warmup-request"),
         (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
@@ -53,6 +53,8 @@ _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"template_manager\.py:", "tokenizer-processor"),
         (r"(configuration_\w+|hf_transformers/config|model_config)\.py:", "config-load"),
         (r":(get_config|get_hf_config)$", "config-load"),
+        (r"config_argument_merger\.py:|config_parser\.py:|:merge_config_with_args$", "arg-parse"),
+        (r":(from_cli_args|check_server_args)$", "arg-validation"),
         (r"argparse\.py:|:(parse_args|prepare_server_args)$", "arg-parse"),
         (r"/disaggregation/\w+", "pd-init"),
         (r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux|running_status"
@@ -74,6 +76,23 @@ _OF_DRAFT = {
 }
 _TOKENIZER = re.compile(r":get_tokenizer$")
 _IMPORT = re.compile(r"<frozen importlib\._bootstrap")
+_ENTRY = re.compile(
+    r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$"
+)
+_CAPTURE = re.compile(
+    r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$"
+)
+# Weaker: such frames occur in several phases, and tell something only if no other does.
+_WEAK: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), phase)
+    for pattern, phase in (
+        (r"model_runner\.py:load_model$|worker\w*\.py:load_model$", "weight-load"),
+        (r"(transformers/utils/hub|transformers/\w+/auto/\w+_auto)\.py:", "config-load"),
+        (r"(file_download|hf_file_system|huggingface_hub/\S+|modelscope/\S+)\.py:", "config-load"),
+        (r":_dummy_run$", "flashinfer-autotune"),
+        (r"pynccl\w*\.py:|torch/distributed/\w+\.py:(init_process_group|new_group)", "dist-init"),
+    )
+)
 
 
 def place(frame: Frame) -> str:
@@ -88,11 +107,33 @@ def proven_phase(frames: Sequence[Frame]) -> str:
         for pattern, phase in _PROOFS:
             if pattern.search(where):
                 outer = [place(frame) for frame in frames[:number]]
+                if phase == "comm-buffer-init" and any(map(_CAPTURE.search, outer)):
+                    break  # the buffers are made on first use: in the forward that is captured
                 if any(map(_DRAFT.search, outer)):
                     return _OF_DRAFT.get(phase, phase)
                 if phase == "config-load" and any(map(_TOKENIZER.search, outer)):
                     return "tokenizer-processor"
                 return phase
-    if any(_IMPORT.search(frame.file) for frame in frames):
+    if _imports(frames):
         return "import"
+    return _weakly(frames)
+
+
+def _imports(frames: Sequence[Frame]) -> bool:
+    """Whether a module was being imported: its own level is on the stack."""
+    if any(_IMPORT.search(frame.file) for frame in frames):
+        return True
+    levels = [n for n, frame in enumerate(frames) if frame.function == "<module>"]
+    if not levels:
+        return False
+    last = levels[-1]
+    return last == len(frames) - 1 or _ENTRY.search(frames[last].file) is None
+
+
+def _weakly(frames: Sequence[Frame]) -> str:
+    for frame in reversed(frames):
+        where = place(frame)
+        for pattern, phase in _WEAK:
+            if pattern.search(where):
+                return phase
     return ""

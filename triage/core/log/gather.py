@@ -15,13 +15,24 @@ from triage.core.log.endings import STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.lines import Line, clean
+from triage.core.log.ranks import members
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
-from triage.core.log.tracebacks import CAUSE, CONTEXT, HEAD, Traceback, Tracebacks, unwrapped
+from triage.core.log.tracebacks import (
+    CAUSE,
+    CONTEXT,
+    DUMPED,
+    HEAD,
+    Traceback,
+    Tracebacks,
+    unwrapped,
+)
 
-_TAGS = 4096
+_STREAMS = 4096
+_WAITING = ("process-spawn", "config-load", "unknown")  # where the main process stands meanwhile
 _MATCHED = 64  # matches kept of one traceback
 
+_WHAT = re.compile(r"\s*what\(\): +(.*)")
 _REPLAY = re.compile(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
 _VERSION = re.compile(
     r"(?:vLLM API server version|sglang(?: version)?[ :=v]+|lmsysorg/sglang:v) ?(\d+\.\d+\.\d+\S*)",
@@ -40,8 +51,9 @@ _TROUBLE = re.compile(
 _TROUBLED = re.compile(_TROUBLE.pattern.encode(), re.IGNORECASE)
 _KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
             "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
-_GENERAL = (HEAD, CAUSE, CONTEXT, ", line ", "Error", "Exception", "Interrupt", "hit an exception",
-            "triage.replay", "graph failed", "server version", "Process Spawn")  # fmt: skip
+_GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Exception", "Interrupt",
+            "hit an exception", "triage.replay", "graph failed", "server version",
+            "Process Spawn")  # fmt: skip
 
 
 # Beside the causes' own: landmarks, endings, exceptions, kernels.
@@ -116,8 +128,7 @@ class Gatherer:
             self.refused = found["no"] or self.refused
             return
         self._engine(text)
-        if line.rank != "main" and len(self.generation.tags) < _TAGS:
-            self.generation.tags.add(line.rank)
+        self.generation.seen(line)
         if text.startswith(landmarks.DUMP):
             self._dump(line)
             return
@@ -127,6 +138,8 @@ class Gatherer:
             self._record(line)
         else:
             self._fed = line.number
+            if tb.native:
+                tb = None  # its frames are no message of an exception
         if not self.over:
             self._match(line, tb)
 
@@ -179,6 +192,10 @@ class Gatherer:
             generation.timeline.mark(line, phase)
             if self.engine == "unknown":
                 self.engine = "sglang"
+        if "what():" in text and (said := _WHAT.match(text)) is not None:
+            key = f"{line.wrapper} {line.rank}"
+            if key not in generation.what and len(generation.what) < _STREAMS:
+                generation.what[key] = (line.number, said[1])
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
             generation.ready = line.number
@@ -249,7 +266,14 @@ class Gatherer:
 
     def _add(self, tb: Traceback) -> None:
         generation = self.generation
-        phase = generation.timeline.phase(tb.rank)
+        if tb.native:
+            generation.add_stack(tb)
+            return
+        # Old engines label the lines of a worker, but not its exception.
+        labelled = tb.rank != "main" or not generation.tags or bool(members(generation.tags))
+        phase = generation.timeline.phase(tb.rank, tagged=labelled)
+        if tb.rank == "main" and labelled and phase in _WAITING:
+            phase = generation.timeline.furthest()  # the main process waits for its children
         generation.add_traceback(tb, phase)
         if ending(tb.text) is Ending.DEATH:
             line = Line(tb.offset, tb.line, tb.time, tb.rank, tb.text, tb.wrapper,

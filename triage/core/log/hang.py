@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from triage.core.causes import Cause, Role
 from triage.core.log.candidates import Candidate, eligible
-from triage.core.log.endings import Ending
+from triage.core.log.endings import Ending, is_standstill
 from triage.core.log.evidence import Generation
 
 
@@ -44,6 +44,18 @@ def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None
     return min(found, key=lambda c: (-c.specific, c.line), default=None)
 
 
+def stands_still(generation: Generation) -> bool:
+    """Whether the engine's watchdog says so before any process died, and nothing went on."""
+    deaths = [line.number for line, _ in generation.of(Ending.DEATH)]
+    first = min(deaths, default=0)
+    last = generation.timeline.last
+    since = last.line.number if last else 0
+    return any(
+        is_standstill(line.text) and line.number > since and (not first or line.number < first)
+        for line, _ in generation.of(Ending.SURVIVOR)
+    )
+
+
 def no_progress(generation: Generation) -> Candidate | None:
     """The line that says that nothing happens (a watchdog's), else the last landmark."""
     last = generation.timeline.last
@@ -51,7 +63,7 @@ def no_progress(generation: Generation) -> Candidate | None:
     watchdog = [
         line
         for line, _ in generation.of(Ending.SURVIVOR)
-        if "atchdog" in line.text and line.number > since
+        if is_standstill(line.text) and line.number > since
     ]
     watchdog.sort(key=lambda line: "Scheduler" not in line.text)  # the others wait for it
     line = watchdog[0] if watchdog else (last.line if last else None)

@@ -126,7 +126,12 @@ class Timeline:
         ranks = [line.rank]
         if phase == "weight-load" and not line.headed:
             # Rank 0 draws the bar for all of them, without a tag.
-            ranks = [r for r, p in self.phases.items() if p == "model-construct"] or ranks
+            tagged = [r for r in self.phases if r != "main"]
+            ranks = [r for r in tagged if self.phases[r] == "model-construct"]
+            if not ranks and tagged:
+                self.last = Reached(line.rank, phase, line)
+                return
+            ranks = ranks or [line.rank]
         for rank in ranks:
             self._reach(rank, phase, line)
 
@@ -149,6 +154,17 @@ class Timeline:
         main = self.phases.get("main", "unknown")
         own = self.phases.get(rank, main)
         return main if main in ("warmup-request", "serving") else own
+
+    def passed(self, rank: str, line: int, *, tagged: bool) -> bool:
+        """Whether whoever printed this line went on afterwards.
+
+        A line without a tag may be any rank's: it was survived if all ranks went on.
+        """
+        own = self.lines.get(rank, 0) > line
+        if tagged or rank != "main":
+            return own
+        ranks = [last for name, last in self.lines.items() if name != "main"]
+        return own or (bool(ranks) and min(ranks) > line)
 
     def furthest(self) -> str:
         """The latest phase that any rank reached."""

@@ -75,7 +75,7 @@ class Live:
 
     def _is_fatal(self, line: Line, kind: Ending | None, seen: Collection[int]) -> bool:
         text = line.text
-        if kind in (Ending.DEATH, Ending.FATAL):
+        if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
             return True
         if HEAD in text:
             return FATAL_HEADS.search(text[: text.index(HEAD)]) is not None

@@ -18,6 +18,7 @@ from triage.core.diagnosis import Frame
 from triage.core.log.lines import Line
 
 HEAD = "Traceback (most recent call last):"
+DUMPED = "(most recent call first):"
 CAUSE = "The above exception was the direct cause"
 CONTEXT = "During handling of the above exception"
 _FIRST_FRAMES, _LAST_FRAMES = 16, 48
@@ -34,6 +35,11 @@ _WORDS = frozenset(
      "Usage", "Example", "Note")
 )  # fmt: skip
 _WARNING = re.compile(r"\S+:\d+: \w*Warning: ")
+_DUMP = re.compile(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
+_GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
+_NAMED_AS_ERROR = re.compile(
+    r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$"
+)
 _LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
 _WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
@@ -64,6 +70,7 @@ class Traceback:
     previous: Traceback | None = None
     matched: list[tuple[int, int, dict[str, str]]] = field(default_factory=list)
     headless: bool = False
+    native: bool = False  # a stack that the interpreter dumped as it died: no exception
     dropped: int = 0
     last: int = 0  # line that was added last
 
@@ -93,7 +100,7 @@ def unwrapped(text: str) -> str:
 class Tracebacks:
     """Collects tracebacks line by line; `finished` holds them in order of their end.
 
-    Feed every line while `hungry`; in between, lines with HEAD, CAUSE, CONTEXT, a
+    Feed every line while `hungry`; in between, lines with HEAD, DUMPED, CAUSE, CONTEXT, a
     frame or a header are enough.
     """
 
@@ -104,7 +111,7 @@ class Tracebacks:
     @property
     def hungry(self) -> bool:
         """Whether the next line may belong to a traceback."""
-        return any(stream.open or stream.tail for stream in self._streams.values())
+        return any(s.open or s.tail or s.dump for s in self._streams.values())
 
     def feed(self, line: Line) -> Traceback | None:
         """The traceback that the line belongs to, or None."""
@@ -118,6 +125,8 @@ class Tracebacks:
     def close(self) -> tuple[Traceback, ...]:
         """The tracebacks that never reached their exception line."""
         left = [tb for stream in self._streams.values() for tb in stream.open if tb.frames]
+        for stream in self._streams.values():
+            stream.end_dump()
         self._streams.clear()
         return tuple(left)
 
@@ -128,22 +137,28 @@ class _Stream:
     def __init__(self, finished: list[Traceback]) -> None:
         self.open: list[Traceback] = []
         self.tail: Traceback | None = None  # finished, its message may go on
+        self.dump: Traceback | None = None  # an interpreter's stack, innermost frame first
+        self._group: Traceback | None = None  # an exception group whose members may follow
         self._finished = finished
         self._closed: Traceback | None = None  # finished last
         self._link = ""
         self._above: Line | None = None  # last record head or header line
 
     def feed(self, line: Line) -> Traceback | None:
-        text = line.text
+        text, grouped = line.text, False
         if text.startswith((" ", "|", "+")) and (group := _GROUP.match(text)):
-            text = text[group.end() :]
+            text, grouped = text[group.end() :], True
+        if self.dump is not None and self._in_dump(text):
+            return self.dump
         if self.open and line.number - self.open[-1].last > _IDLE:
             self.open.clear()
         if HEAD in text:
-            return self._begin(line, text[: text.index(HEAD)].strip())
+            return self._begin(line, text[: text.index(HEAD)].strip(), grouped=grouped)
         if line.headed:
             self.tail, self._above = None, line
             return None
+        if DUMPED in text and (dump := _DUMP.match(text)) is not None:
+            return self._begin_dump(line, mine=dump["current"] != "Thread")
         if text.startswith((CAUSE, CONTEXT)):
             self.tail = None
             self._link = "cause" if text.startswith(CAUSE) else "context"
@@ -160,7 +175,34 @@ class _Stream:
             self._above = line
         return None
 
-    def _begin(self, line: Line, header: str) -> Traceback:
+    def _begin_dump(self, line: Line, *, mine: bool) -> Traceback | None:
+        """The interpreter dies, or a watchdog asks it, and prints the stack of a thread."""
+        self.tail = None
+        self.end_dump()
+        self.dump = Traceback(line.rank, line.wrapper, line.number, "", native=True, time=line.time)
+        self.dump.line, self.dump.offset, self.dump.text = line.number, line.offset, line.text
+        self.dump.headless = not mine
+        self.dump.last = line.number
+        return self.dump
+
+    def _in_dump(self, text: str) -> bool:
+        frame = _FRAME.match(text)
+        if frame is None or self.dump is None:
+            self.end_dump()
+            return False
+        function = frame[3] or text[frame.end() :].strip().removeprefix("in ")
+        if len(self.dump.frames) < _LAST_FRAMES:
+            self.dump.frames.insert(0, Frame(file=frame[1][:400], line=int(frame[2][:9]),
+                                             function=function[:200]))  # fmt: skip
+        return True
+
+    def end_dump(self) -> None:
+        """No more frames: keep the stack of the thread that died."""
+        if self.dump is not None and self.dump.frames and not self.dump.headless:
+            self._finished.append(self.dump)
+        self.dump = None
+
+    def _begin(self, line: Line, header: str, *, grouped: bool = False) -> Traceback:
         above, rank = self._above, line.rank
         previous = self._closed if self._link else None
         if previous is not None and not line.headed:
@@ -168,13 +210,17 @@ class _Stream:
         elif not header and above is not None and above.number == line.number - 1:
             # A logger prints the record first: "[... TP0] It failed:", then the traceback.
             said = above.text.strip()
-            if said.endswith(":"):
+            if said.endswith((":", "failed to start.")):
                 header, rank = said, above.rank if rank == "main" else rank
         tb = Traceback(rank, line.wrapper, line.number, header[:200], time=line.time)
         tb.last = line.number
         if previous is not None:
             tb.relation, tb.previous = self._link, previous
             tb.time = tb.time or previous.time
+        elif grouped and self._group is not None and self._group.previous is None:
+            # The members of a group stand below it: the first is its reason.
+            self._group.relation, self._group.previous = "cause", tb
+            self._group = None
         self._link, self.tail = "", None
         if len(self.open) >= _OPEN:
             del self.open[0]
@@ -204,7 +250,7 @@ class _Stream:
         if found is None or found[1] in _WORDS:
             return None
         name = found[1].rpartition(".")[2]
-        if not name[0].isupper() and name not in _LOWERCASE:
+        if not name[0].isupper() and name not in _LOWERCASE and not _NAMED_AS_ERROR.search(name):
             return None
         return self._end(self.open.pop(), line, text, found)
 
@@ -224,6 +270,8 @@ class _Stream:
             tb.relation, tb.previous = self._link, self._closed
         self._link = ""
         self.tail = self._closed = tb
+        if tb.exception.rpartition(".")[2] in _GROUPS:
+            self._group = tb
         self._finished.append(tb)
         return tb
 

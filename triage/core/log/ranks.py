@@ -1,0 +1,83 @@
+"""The names of ranks: one name for one process, however its lines are labelled.
+
+In:  labels of lines (`TP3`, `Worker_TP3`, `gpu3`, `rank3`), and all labels of a launch.
+Out: topology tags as SGLang prints them, or "main".
+Not: which rank failed (cascade.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PART = re.compile(r"([A-Z][A-Z_]*?)(\d+)")
+_TOPOLOGY = re.compile(r"[A-Z][A-Z_]*\d+(?: [A-Z][A-Z_]*\d+)*")
+_WORKER = re.compile(r"Worker((?:_[A-Z]+\d+)+)")
+_ENGINE = re.compile(r"EngineCore_(DP\d+)")
+_OTHERS = re.compile(r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b")
+_NUMBERED = re.compile(r"(gpu=|gpu_id=|gpu|rank)(\d+)")
+# Who died, in the words of the launcher that noticed it.
+_DEAD = re.compile(
+    r"Rank (?P<a>\d+) scheduler|Subprocess scheduler_(?P<b>\d+) |local_rank: (?P<c>\d+)"
+    r"|that process rank (?P<d>\d+) |Worker proc VllmWorker-(?P<e>\d+) "
+)
+
+
+def topology(label: str) -> str:
+    """The tag of a place in the parallel layout, or "" for a process without one."""
+    if _TOPOLOGY.fullmatch(label):
+        return label
+    worker = _WORKER.match(label)
+    return worker[1].strip("_").replace("_", " ") if worker else ""
+
+
+def members(labels: Iterable[str]) -> tuple[str, ...]:
+    """The tags among these labels, each once, in the order of the layout."""
+    return tuple(sorted({tag for label in labels if (tag := topology(label))}, key=by_number))
+
+
+def by_number(tag: str) -> tuple[tuple[int, str], ...]:
+    """A key that puts TP2 before TP12."""
+    parts = re.split(r"(\d+)", tag)
+    return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)
+
+
+def resolved(label: str, labels: set[str]) -> str:
+    """The label as the tag of its process, where the labels of the launch tell which it is."""
+    if tag := topology(label):
+        return tag
+    if engine := _ENGINE.match(label):
+        replicas = {found[1] for other in labels if (found := _ENGINE.match(other))}
+        return engine[1] if len(replicas) > 1 else "main"
+    if _OTHERS.match(label):
+        return "main"
+    found = _NUMBERED.fullmatch(label)
+    if found is None:
+        return label
+    tag = numbered(int(found[2]), labels)
+    return tag or ("main" if found[1] == "gpu" else label)
+
+
+def numbered(number: int, labels: Iterable[str]) -> str:
+    """The tag of the process with this number of a device or global rank; "" if unclear."""
+    tags = members(labels)
+    owners = [tag for tag in tags if _part(tag, "TP") == number and not _part(tag, "PP")]
+    if len(owners) == 1:
+        return owners[0]
+    world = sorted(tags, key=lambda tag: (_part(tag, "PP") or 0, _part(tag, "TP") or 0))
+    places = {(_part(tag, "PP"), _part(tag, "TP")) for tag in tags}
+    return world[number] if number < len(world) == len(places) else ""
+
+
+def dead(text: str, labels: set[str]) -> str:
+    """The tag of the rank of which the line says that it died; "" if it does not say."""
+    found = _DEAD.search(text)
+    if found is None:
+        return ""
+    number = int(found[found.lastgroup or 0])
+    tag = numbered(number, labels)
+    return tag or (f"TP{number}" if number else "")
+
+
+def _part(tag: str, kind: str) -> int | None:
+    return next((int(n) for name, n in _PART.findall(tag) if name == kind), None)
