@@ -15,6 +15,7 @@ from triage.command import read_argv, read_command_file
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Capture, Hung, LaunchSpec, Patience
 from triage.errors import UsageError, hint
+from triage.finder import fast
 from triage.launch import free_port, launch
 from triage.render.documents import diagnosis_document
 from triage.session.logs import causes, classify, flag_table
@@ -64,7 +65,7 @@ def run_once(
             port=used,
             patience=Patience(silent_s=silent_s, total_s=total_s),
         )
-        capture = launch(spec, session.trial_folder(1), Live(causes()), on_event=say)
+        capture = launch(spec, session.trial_folder(1), Live(causes(), finder=fast), on_event=say)
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
     diagnosis = classify(capture.log, outcome=capture.outcome)

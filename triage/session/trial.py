@@ -26,6 +26,7 @@ from triage.core.launch import (
     Ready,
 )
 from triage.core.trials import Entry, Problem, Seen, Trial
+from triage.finder import fast
 from triage.launch import Server, free_port, launch
 from triage.session.logs import causes, classify
 
@@ -124,7 +125,9 @@ def launch_once(
             engine=setup.engine,
             patience=setup.patience,
         )
-        capture = launch(spec, folder, Live(causes()), while_ready=while_ready, on_event=say)
+        capture = launch(
+            spec, folder, Live(causes(), finder=fast), while_ready=while_ready, on_event=say
+        )
     diagnosis = classify(capture.log, outcome=capture.outcome)
     seen, reason = what_is_seen(capture, diagnosis)
     return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason)

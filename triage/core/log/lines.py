@@ -18,6 +18,7 @@ from typing import NamedTuple
 from triage.core.log.finder import BEHIND, LONG
 
 _DUMP = "server_args="  # the one line whose whole length matters
+_LONGEST = 1 << 17  # characters of it; a real one has 12,000
 _OVERLAP = 256  # bytes that two windows of a long line share
 _PARTS = 6  # parts of a redrawn line that are kept from its start, and from its end
 
@@ -102,7 +103,7 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
     if text.startswith('{"') and '"log":' in text:
         text = _docker(text)
     if len(raw) <= LONG or _DUMP in text[:300]:
-        yield text
+        yield text[:_LONGEST]
         return
     upto = LONG
     yield raw[:LONG].decode("utf-8", "replace")
