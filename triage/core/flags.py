@@ -11,7 +11,6 @@ and `_match_argument` of CPython 3.11's argparse, which SGLang parses with.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from triage.core.config import Config, Given, Value
+from triage.core.regex import regex
 from triage.errors import UsageError
 
 Style = Literal["value", "switch", "bool-optional", "list", "optional-value"]
@@ -27,7 +27,7 @@ Default = Scalar | tuple[Scalar, ...]
 
 # What argparse takes for a value although it begins with a dash.
 #   example  -1, -.5
-NEGATIVE_NUMBER = re.compile(r"-\d+\Z|-\d*\.\d+\Z")
+NEGATIVE_NUMBER = regex(r"-\d+\Z|-\d*\.\d+\Z")
 MAX_NOTES = 40  # a hostile command can hold thousands of unknown flags
 MAX_SHOWN = 6  # options named in one message
 

@@ -6,10 +6,10 @@ Not: escaping markup (triage.render.markdown) or hiding secrets (redact.py).
 
 from __future__ import annotations
 
-import re
+from triage.core.regex import regex
 
 # A terminal would obey these, and a reader cannot see them; tab and newline stay.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def visible(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from triage.core.config import Change, Config, SetEnv, SetFlag, Value, apply
+from triage.core.regex import regex
 from triage.core.trials import Problem
 
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
@@ -20,7 +21,7 @@ from triage.core.trials import Problem
 #   a value in capitals only is a placeholder of a usage text
 #   `sk-` needs a start of its own: `disk-cache` and `task-queue-worker` hold it too
 _SECRETS = tuple(
-    re.compile(pattern)
+    regex(pattern)
     for pattern in (
         rb"(?<![A-Za-z0-9_])hf_([A-Za-z0-9]{16,})",
         rb"(?<![A-Za-z0-9_])gh[opsu]_([A-Za-z0-9]{20,})",
@@ -44,18 +45,18 @@ MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
 _OTHER = f"{MARKER}-2"
 _TOO_COMMON = 4  # characters
-_SECRET_NAME = re.compile(
+_SECRET_NAME = regex(
     r"(?i)(^|_|-)(TOKEN|PASS|SECRET([_-]\w+)*"
     r"|(SECRET|PASSWORD|PASSWD|(API|ACCESS|PRIVATE)[_-]?KEY|CREDENTIAL)S?)$"
 )
 
 # Four numbers and dots. A package's version has that shape too (`cudnn 9.10.2.21`,
 # `nvidia-nccl==2.28.3.1`), so a name or `==` before it rules it out.
-IPV4 = re.compile(
+IPV4 = regex(
     rb"(?<![\w.])(?<!==)(?<!version )(?<!cu1[1-9] )((?:\d{1,3}\.){3}\d{1,3})(?![\w.]*[A-Za-z]|\.\d)"
 )
 # Only prefixes that name a host: link-local, unique local, global. `c10::add` is no address.
-IPV6 = re.compile(
+IPV6 = regex(
     rb"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]{0,40}:[0-9a-f:]{0,40}(?![\w:])"
 )
 _OCTET = 255  # the most that one of the four numbers can be

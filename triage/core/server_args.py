@@ -11,12 +11,12 @@ Source: `ServerArgs.resolved_dict` of SGLang 0.5.23 (a dict literal) and
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from triage.core.config import Value
 from triage.core.flags import FlagSpec, FlagTable
+from triage.core.regex import regex
 
 MAX_CHARS = 1_000_000  # the real line has 40 kB
 MAX_DEPTH = 32
@@ -24,12 +24,12 @@ MAX_DEPTH = 32
 # Where the dump begins.
 #   example  [2026-01-01 10:00:00] server_args={'model_path': '/models/x', ...
 #   example  [2025-01-01 10:00:00] server_args=ServerArgs(model_path='/models/x', ...
-START = re.compile(r"server_args=(?:ServerArgs\(|\{)")
+START = regex(r"server_args=(?:ServerArgs\(|\{)")
 # A bare dump, without the log's words before it; the dict must look like one of ours.
-BARE = re.compile(r"\s*(?:ServerArgs\(|\{(?=\s*['\"]model_path['\"]\s*:))")
-KEY = re.compile(r"\s*(?:(?P<word>[A-Za-z_]\w*)\s*=|(?P<quote>['\"])(?P<text>\w+)(?P=quote)\s*:)")
+BARE = regex(r"\s*(?:ServerArgs\(|\{(?=\s*['\"]model_path['\"]\s*:))")
+KEY = regex(r"\s*(?:(?P<word>[A-Za-z_]\w*)\s*=|(?P<quote>['\"])(?P<text>\w+)(?P=quote)\s*:)")
 # What matters to find the end of a value: a string, a bracket, a comma.
-TOKEN = re.compile(
+TOKEN = regex(
     r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)"""
     r"""|(?P<torn>['"])"""
 )
@@ -37,7 +37,7 @@ TOKEN = re.compile(
 # Fields whose value is chosen at random, follows from the model, or is a table
 # that the engine computes: a difference from the default says nothing.
 NOISE = frozenset(["random_seed", "served_model_name", "nccl_port", "watermark_config"])
-NOISY_LISTS = re.compile(r"cuda_graph_(?:bs|config)\w*\Z")
+NOISY_LISTS = regex(r"cuda_graph_(?:bs|config)\w*\Z")
 
 # What the engine fills in for unset flags whatever the model, so that it was
 # either not typed or typed without effect.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from triage.core.regex import regex
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+_DURATION = regex(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 

@@ -12,14 +12,15 @@ from typing import assert_never
 
 from triage.core.handover.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
 from triage.core.printable import visible
+from triage.core.regex import regex
 
 __all__ = ["inline", "markdown", "visible"]
 
 # Characters that may open markup anywhere in a line. An underscore inside a word
 # does not, and names are full of them.
-_MARKUP = re.compile(r"([\\`*\[\]<>|~&$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_MARKUP = regex(r"([\\`*\[\]<>|~&$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 # What opens a block at the start of a line: heading, list, rule, setext underline, quote, number.
-_LINE_START = re.compile(r"^([#+=-]|\d+(?=[.)](?:\s|$)))")
+_LINE_START = regex(r"^([#+=-]|\d+(?=[.)](?:\s|$)))")
 FENCE = 3  # backticks that a code block begins with, at least
 
 

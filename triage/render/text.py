@@ -14,12 +14,13 @@ from textwrap import wrap
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
 from triage.core.config import Flag as ConfigFlag
 from triage.core.diagnosis import Advice, Diagnosis, Explained, Root
+from triage.core.regex import regex
 
 WIDTH = 80
 _LABEL = 9  # columns of the words that begin a line
 _LINES = 8  # line numbers named of a sort
 _REMEDIES = 3
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = regex(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from triage.core.regex import regex
+
 
 class Ending(Enum):
     """What a line of an ending is."""
@@ -28,7 +30,7 @@ class Ending(Enum):
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    return regex("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 _DEATH = _any(
@@ -152,7 +154,7 @@ _TROUBLE = _any(
     r"^\[?(?:error|ERROR|Error)\]?: ",
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
-_NATIVE = re.compile(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
+_NATIVE = regex(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
 _STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"
 
@@ -206,7 +208,7 @@ FATAL_HEADS = _any(
 )
 # Exceptions by which a process obeys a signal.
 STOPPED_BY = frozenset(("KeyboardInterrupt", "SystemExit", "CancelledError"))
-_COMMUNICATION = re.compile(
+_COMMUNICATION = regex(
     r"gloo|nccl|ProcessGroup|TCPStore|socket|peer\b|Broken pipe|timed? ?out|barrier|watchdog"
     r"|rendezvous|ConnectionRe|connection was",
     re.IGNORECASE,

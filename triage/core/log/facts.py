@@ -7,13 +7,13 @@ Not: which rank failed (cascade.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from triage.core.config import Config, Value
 from triage.core.flags import FlagTable
 from triage.core.log.evidence import Generation
 from triage.core.log.ranks import by_number, members
+from triage.core.regex import regex
 from triage.core.server_args import (
     NOISE,
     NOISY_LISTS,
@@ -22,9 +22,9 @@ from triage.core.server_args import (
     unknown_fields,
 )
 
-_SECRET = re.compile(r"key|secret|token_file|password")
+_SECRET = regex(r"key|secret|token_file|password")
 _MOST_RANKS = 4096
-_ANOTHER_NODE = re.compile(r"node_rank['\"]?[:=] ?[1-9]")
+_ANOTHER_NODE = regex(r"node_rank['\"]?[:=] ?[1-9]")
 
 
 def config_of(dump: ServerArgsDump | None, table: FlagTable | None) -> Config:

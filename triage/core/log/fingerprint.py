@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.core.diagnosis import Frame
+from triage.core.regex import regex
 
 _SENTENCE = 200  # bytes of the message that count
 _FRAMES = 3
 # What differs between two launches that fail alike. One pass, first alternative wins.
-_MASK = re.compile(
+_MASK = regex(
     r"(?P<uuid>\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b)"
     r"|(?P<address>\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b)"
     r"|(?P<path>(?<![\w.])(?:/[\w.+@\-]+){2,}/?)"
@@ -26,11 +27,11 @@ _MASK = re.compile(
     r"|(?P<rank>\b(?:TP|PP|DP|EP|[Rr]ank ?)\d+\b)"
     r"|(?P<number>[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
 )
-_SKIPPED = re.compile(
+_SKIPPED = regex(
     r"(?:^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)[/.]|^<"
     r"|/lib/python3[\d.]*/(?!site-packages|dist-packages)"
 )
-_PACKAGE = re.compile(r".*/(?:site-packages|dist-packages|python)/")
+_PACKAGE = regex(r".*/(?:site-packages|dist-packages|python)/")
 
 
 def masked(text: str) -> str:

@@ -13,10 +13,11 @@ import re
 from collections.abc import Sequence
 
 from triage.core.diagnosis import Frame
+from triage.core.regex import regex
 
 # A pattern on "file:function" -> phase.
 _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), phase)
+    (regex(pattern), phase)
     for pattern, phase in (
         (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
         (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
@@ -64,9 +65,7 @@ _PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r":maybe_init_draft_worker$|spec_registry\.py:create_worker", "draft-worker-init"),
     )
 )  # fmt: skip
-_DRAFT = re.compile(
-    r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$"
-)
+_DRAFT = regex(r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$")
 _OF_DRAFT = {
     "config-load": "draft-config-load",
     "model-construct": "draft-worker-init",
@@ -74,17 +73,13 @@ _OF_DRAFT = {
     "graph-capture": "draft-graph-capture",
     "prefill-graph-capture": "draft-graph-capture",
 }
-_TOKENIZER = re.compile(r":get_tokenizer$")
-_IMPORT = re.compile(r"<frozen importlib\._bootstrap")
-_ENTRY = re.compile(
-    r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$"
-)
-_CAPTURE = re.compile(
-    r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$"
-)
+_TOKENIZER = regex(r":get_tokenizer$")
+_IMPORT = regex(r"<frozen importlib\._bootstrap")
+_ENTRY = regex(r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$")
+_CAPTURE = regex(r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$")
 # Weaker: such frames occur in several phases, and tell something only if no other does.
 _WEAK: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), phase)
+    (regex(pattern), phase)
     for pattern, phase in (
         (r"model_runner\.py:load_model$|worker\w*\.py:load_model$", "weight-load"),
         (r"(transformers/utils/hub|transformers/\w+/auto/\w+_auto)\.py:", "config-load"),

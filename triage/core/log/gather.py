@@ -27,28 +27,29 @@ from triage.core.log.tracebacks import (
     Tracebacks,
     unwrapped,
 )
+from triage.core.regex import regex
 
 _STREAMS = 4096
 _WAITING = ("process-spawn", "config-load", "unknown")  # where the main process stands meanwhile
 _MATCHED = 64  # matches kept of one traceback
 
-_WHAT = re.compile(r"\s*what\(\): +(.*)")
-_REPLAY = re.compile(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
-_VERSION = re.compile(
+_WHAT = regex(r"\s*what\(\): +(.*)")
+_REPLAY = regex(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
+_VERSION = regex(
     r"(?:vLLM API server version|sglang(?: version)?[ :=v]+|lmsysorg/sglang:v) ?(\d+\.\d+\.\d+\S*)",
     re.IGNORECASE,
 )
 # A line that blames a kernel: it names one, and something went wrong.
-_KERNEL = re.compile(
+_KERNEL = regex(
     r"trtllm|deep_?gemm|custom[ _-]all[ _-]?reduce|nvls|illegal memory access|cutlass|marlin"
     r"|flashinfer::|fused_moe|multicast",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(
+_TROUBLE = regex(
     r"error|fail|illegal|abort|assert|exception|\bWARN\b|timed? ?out|invalid|fault",
     re.IGNORECASE,
 )
-_TROUBLED = re.compile(_TROUBLE.pattern.encode(), re.IGNORECASE)
+_TROUBLED = regex(_TROUBLE.pattern.encode(), re.IGNORECASE)
 _KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
             "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
 _GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Exception", "Interrupt",

@@ -9,11 +9,11 @@ phase that follows it.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from triage.core.log.lines import Line
 from triage.core.phases import order
+from triage.core.regex import regex
 
 READY = ("The server is fired up and ready to roll!", "Application startup complete.")
 DUMP = "server_args="
@@ -64,7 +64,7 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("Graph capturing finished", "scheduler-init"),
 )
 _PREFIXES = tuple(start for start, _ in _STARTS)
-_CAPTURE = re.compile(r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b")
+_CAPTURE = regex(r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b")
 _LAUNCHER = "launch_server.py"
 
 # In much of what a healthy server writes: such lines are read only near others (scan.Sink).

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
+from triage.core.regex import regex
 
 _DUMP = "server_args="  # the one line whose whole length matters
 _LONGEST = 1 << 17  # characters of it; a real one has 12,000
@@ -42,21 +43,21 @@ class Line(NamedTuple):
     headed: bool
 
 
-_HEAD = re.compile(
+_HEAD = regex(
     r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d:\d\d:\d\d)"
     r"(?P<tag>(?: [A-Z][A-Z_]*\d+)*)\] ?"
 )
-_KERNEL_HEAD = re.compile(r"\[ *\d+\.\d{6}\] ")
-_GPU_HEAD = re.compile(r"\[(gpu(?:_id)?=\d+)\] ?")
-_NCCL_HEAD = re.compile(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
-_TORCH_RANK = re.compile(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
-_VLLM_LEVEL = re.compile(
+_KERNEL_HEAD = regex(r"\[ *\d+\.\d{6}\] ")
+_GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?")
+_NCCL_HEAD = regex(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
+_TORCH_RANK = regex(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
+_VLLM_LEVEL = regex(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[[^\]\s]+\] ?"
 )
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_WRAPPER = re.compile(
+_WRAPPER = regex(
     rf"(?P<cri>(?P<cri_time>{_ISO}) (?:stdout|stderr) [FP](?: |$))"
     rf"|(?P<iso>(?P<iso_time>{_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$))"
     r"|(?P<journal>(?P<journal_time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)"

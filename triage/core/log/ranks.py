@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_PART = re.compile(r"([A-Z][A-Z_]*?)(\d+)")
-_TOPOLOGY = re.compile(r"[A-Z][A-Z_]*\d+(?: [A-Z][A-Z_]*\d+)*")
-_WORKER = re.compile(r"Worker((?:_[A-Z]+\d+)+)")
-_ENGINE = re.compile(r"EngineCore_(DP\d+)")
-_OTHERS = re.compile(r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b")
-_NUMBERED = re.compile(r"(gpu=|gpu_id=|gpu|rank)(\d+)")
+from triage.core.regex import regex
+
+_PART = regex(r"([A-Z][A-Z_]*?)(\d+)")
+_TOPOLOGY = regex(r"[A-Z][A-Z_]*\d+(?: [A-Z][A-Z_]*\d+)*")
+_WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)")
+_ENGINE = regex(r"EngineCore_(DP\d+)")
+_OTHERS = regex(r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b")
+_NUMBERED = regex(r"(gpu=|gpu_id=|gpu|rank)(\d+)")
 # Who died, in the words of the launcher that noticed it.
-_DEAD = re.compile(
+_DEAD = regex(
     r"Rank (?P<a>\d+) scheduler|Subprocess scheduler_(?P<b>\d+) |local_rank: (?P<c>\d+)"
     r"|that process rank (?P<d>\d+) |Worker proc VllmWorker-(?P<e>\d+) "
 )

@@ -15,12 +15,13 @@ from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Suspect
 from triage.core.flags import FlagTable, Known
 from triage.core.log.endings import is_refused
+from triage.core.regex import regex
 
 _SMALL = 2  # a number below this fits too many flags to say anything
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
-_DASHED = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
-_FIELD = re.compile(r"\b[a-z]+(?:_[a-z\d]+)+\b")
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_NUMBER = regex(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+_DASHED = regex(r"(?<![\w-])--([a-z][\w-]*)")
+_FIELD = regex(r"\b[a-z]+(?:_[a-z\d]+)+\b")
+_PLACEHOLDER = regex(r"\{(\w+)\}")
 _MOST = 12
 # Values that every launch has and no message is about.
 _IDENTITY = frozenset(("port", "host", "model-path", "nccl-port", "random-seed"))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from triage.core.diagnosis import Frame
 from triage.core.log.lines import Line
+from triage.core.regex import regex
 
 HEAD = "Traceback (most recent call last):"
 DUMPED = "(most recent call first):"
@@ -26,22 +27,20 @@ _MESSAGE_LINES = 40
 _OPEN = 256  # tracebacks that may be unfinished at a time
 _IDLE = 2000  # lines after which an unfinished one is given up
 
-_FRAME = re.compile(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?')
-_GROUP = re.compile(r"\s*[|+](?:-\+?-*)?(?: |$)")
-_EXCEPTION = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
-_BARE = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+_FRAME = regex(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?')
+_GROUP = regex(r"\s*[|+](?:-\+?-*)?(?: |$)")
+_EXCEPTION = regex(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
+_BARE = regex(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 _WORDS = frozenset(
     ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
      "Usage", "Example", "Note")
 )  # fmt: skip
-_WARNING = re.compile(r"\S+:\d+: \w*Warning: ")
-_DUMP = re.compile(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
+_WARNING = regex(r"\S+:\d+: \w*Warning: ")
+_DUMP = regex(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
 _GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
-_NAMED_AS_ERROR = re.compile(
-    r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$"
-)
+_NAMED_AS_ERROR = regex(r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$")
 _LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
-_WRAPPED = re.compile(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
+_WRAPPED = regex(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False)

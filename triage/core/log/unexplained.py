@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from triage.core.regex import regex
+
 _OWN = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV",
         31: "SIGSYS"}  # fmt: skip
 _BY_OTHERS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 9: "SIGKILL", 15: "SIGTERM"}
 _SHELL = 128  # what a shell and a container's runtime add to the signal that ended their program
-_TOLD = re.compile(r"exit code:? (-?\d+)")
-_REFUSAL = re.compile(r"(.*?HTTP \d+):? ?(.*)", re.DOTALL)
+_TOLD = regex(r"exit code:? (-?\d+)")
+_REFUSAL = regex(r"(.*?HTTP \d+):? ?(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
