@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from triage.core.config import Config, SetEnv, SetFlag
-from triage.core.redact import MARKER, hide_literals, hide_problem, is_hidden, secrets_of
+from triage.core.hide import hide_literals, hide_problem, is_hidden, secrets_of
+from triage.core.redact import MARKER
 from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen
 

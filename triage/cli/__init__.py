@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -111,6 +110,8 @@ def run(arguments: list[str]) -> int:
         )
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
+        from pathlib import Path
+
         folder = next(p for p in Path(error.filename or ".").absolute().parents if p.is_dir())
         failure = HostError(f"{where}{error.strerror or error}", hint=hint("df", "-h", folder))
         return _say(failure.message, failure.hint, failure.exit_code)

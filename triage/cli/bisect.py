@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from triage.cli import console
-from triage.core.redact import hide_problem
+from triage.core.hide import hide_problem
 from triage.errors import Inconclusive, UsageError, hint
 
 if TYPE_CHECKING:

@@ -37,8 +37,6 @@ def command(
     import sys
 
     from triage.errors import UsageError
-    from triage.render.documents import diagnosis_document
-    from triage.render.text import diagnosis_text
     from triage.session.logs import causes, classify, exit_code, log_sources
 
     if not logs and sys.stdin.isatty():
@@ -51,8 +49,12 @@ def command(
     for number, source in enumerate(sources):
         diagnosis = classify(source, known=known)
         if as_json:
+            from triage.render.documents import diagnosis_document
+
             console.document(diagnosis_document(diagnosis))
         else:
+            from triage.render.text import diagnosis_text
+
             if len(sources) > 1:
                 console.answer(("" if number == 0 else "\n") + f"== {source}")
             text = diagnosis_text(diagnosis, explain=explain)

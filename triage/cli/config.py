@@ -22,7 +22,7 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
     """
     from triage.command import read_command_file
     from triage.core.config import Flag, words
-    from triage.core.redact import hide_config
+    from triage.core.hide import hide_config
     from triage.render.documents import config_document
     from triage.session.logs import flag_table
 

@@ -6,9 +6,7 @@ Not: wording (triage.render).
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
@@ -68,14 +66,16 @@ def _deafen(stream: TextIO) -> None:
 
 def harmless(text: str) -> str:
     """The text without secrets, and without characters that a terminal would obey."""
+    from triage.core.printable import visible
     from triage.core.redact import redact_text
-    from triage.render.markdown import visible
 
     return "\n".join(visible(line) for line in redact_text(text).split("\n"))
 
 
 def replace(text: str) -> None:
     """Write over the current line of the terminal on stderr; nothing scrolls."""
+    import shutil
+
     width = max(shutil.get_terminal_size().columns - 1, 1)
     sys.stderr.write(f"\r\x1b[2K{harmless(text)[:width]}")
     sys.stderr.flush()
@@ -88,6 +88,8 @@ def progress() -> Callable[[str], None] | None:
 
 def document(value: Mapping[str, Any]) -> None:
     """Print one JSON document on one line on stdout."""
+    import json
+
     from triage.core.redact import redact_document
 
     value = dict(value)

@@ -14,7 +14,6 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Literal
 
 from triage.core.config import Config, Given, Value
@@ -176,7 +175,7 @@ class FlagTable:
             case [one]:
                 return self._options[one]
             case []:
-                close = get_close_matches(option, self._sorted, n=1, cutoff=0.8) if suggest else []
+                close = _closest(option, self._sorted) if suggest else []
                 return Unknown(tuple(close))
             case several:
                 return Ambiguous(tuple(several))
@@ -368,6 +367,13 @@ def _spec(row: dict[str, object]) -> FlagSpec:
     rest = {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}
     rest.setdefault("field", str(row["name"]).replace("-", "_"))
     return FlagSpec(**rest)  # type: ignore[arg-type]  # the generator's keys are the fields
+
+
+def _closest(option: str, known: Sequence[str]) -> list[str]:
+    """The name that was probably meant, if any."""
+    from difflib import get_close_matches  # noqa: PLC0415  only a misspelt option needs it
+
+    return get_close_matches(option, known, n=1, cutoff=0.8)
 
 
 def _own_name(word: str) -> str:

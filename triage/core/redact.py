@@ -1,19 +1,16 @@
 """Take out what must not leave the machine, and nothing that explains a failure.
 
-In:  a log's bytes, with this machine's paths and names; or a text, a config, a JSON value.
+In:  a log's bytes, with this machine's paths and names; or a text, an environment, a JSON value.
 Out: the same with secrets replaced, of a log also addresses, paths and names; as many lines.
-Not: finding out what this machine is called (the caller knows its paths and names).
+Not: configurations (hide.py), or what this machine is called (the caller knows).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from triage.core.config import Change, Config, SetEnv, SetFlag, Value, apply
 from triage.core.regex import regex
-from triage.core.trials import Problem
 
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
 #   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
@@ -43,9 +40,7 @@ _SECRETS = tuple(
 )
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
-_OTHER = f"{MARKER}-2"
-_TOO_COMMON = 4  # characters
-_SECRET_NAME = regex(
+SECRET_NAME = regex(
     r"(?i)(^|_|-)(TOKEN|PASS|SECRET([_-]\w+)*"
     r"|(SECRET|PASSWORD|PASSWD|(API|ACCESS|PRIVATE)[_-]?KEY|CREDENTIAL)S?)$"
 )
@@ -102,7 +97,7 @@ def redact_text(text: str) -> str:
 def redact_env(env: Mapping[str, str]) -> dict[str, str]:
     """The variables with the values of those hidden whose name says that they are secret."""
     return {
-        name: MARKER if _SECRET_NAME.search(name) else redact_text(value)
+        name: MARKER if SECRET_NAME.search(name) else redact_text(value)
         for name, value in env.items()
     }
 
@@ -119,13 +114,13 @@ def redact_document(value: object) -> object:
             return redact_text(value)
         case dict():
             named = any(
-                isinstance(value.get(kind), str) and _SECRET_NAME.search(value[kind])
+                isinstance(value.get(kind), str) and SECRET_NAME.search(value[kind])
                 for kind in ("flag", "env", "set", "set_env")
             )
             return {
                 name: MARKER
                 if (named and name == "value")
-                or (isinstance(inner, str) and inner and _SECRET_NAME.search(str(name)))
+                or (isinstance(inner, str) and inner and SECRET_NAME.search(str(name)))
                 else redact_document(inner)
                 for name, inner in value.items()
             }
@@ -147,91 +142,7 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
 
 def _is_secret_flag(word: object) -> bool:
     """Whether the word is an option whose value, the next word, is secret."""
-    return isinstance(word, str) and word.startswith("--") and bool(_SECRET_NAME.search(word))
-
-
-def hide_config(config: Config) -> Config:
-    """The config with every secret value hidden: by its name, or by its shape."""
-    return Config.of(
-        {flag.name: _hide_value(flag.name, flag.value) for flag in config.flags},
-        redact_env(config.env_values()),
-    )
-
-
-def hide_change(change: Change) -> Change:
-    """The change with its value hidden if it is secret."""
-    match change:
-        case SetFlag(name, value):
-            return SetFlag(name, _hide_value(name, value))
-        case SetEnv(name, text):
-            return SetEnv(name, redact_env({name: text})[name])
-        case _:
-            return change
-
-
-def hide_problem(problem: Problem) -> Problem:
-    """The problem as it may be shown and stored; its items keep their keys and their effects.
-
-    Two secrets of one name stay two: what an item changes is still changed when hidden.
-    """
-    baseline = hide_config(problem.baseline)
-    items = []
-    for item in problem.items:
-        change = hide_change(item.change)
-        if apply(baseline, (change,)) == baseline:
-            change = _other(change)
-        items.append(replace(item, change=change))
-    return replace(problem, baseline=baseline, items=tuple(items))
-
-
-def _other(change: Change) -> Change:
-    """A hidden change that is not what the baseline hides under the same name."""
-    match change:
-        case SetFlag(name):
-            return SetFlag(name, _OTHER)
-        case SetEnv(name):
-            return SetEnv(name, _OTHER)
-        case _:
-            return change
-
-
-def secrets_of(problem: Problem, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Every value of the problem and of `env` that is secret by its name, the longest first."""
-    values = {v for n, v in env.items() if _SECRET_NAME.search(n)}
-    configs = (problem.baseline, problem.config(problem.keys()))
-    for config in configs:
-        values |= {v for n, v in config.env if _SECRET_NAME.search(n)}
-        values |= {
-            f.value
-            for f in config.flags
-            if isinstance(f.value, str) and _SECRET_NAME.search(f.name)
-        }
-    return tuple(sorted((v for v in values if v), key=lambda v: (-len(v), v)))
-
-
-def hide_literals(text: str, secrets: Iterable[str]) -> str:
-    """The text without these values where they stand as words, and without what looks secret."""
-    for secret in secrets:
-        if len(secret) < _TOO_COMMON:
-            continue  # `1` stands in many places; beside its name it is hidden all the same
-        text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MARKER, text)
-    return redact_text(text)
-
-
-def is_hidden(value: Value) -> bool:
-    """Whether something of this value was hidden when it was stored."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return any(isinstance(part, str) and MARKER in part for part in parts)
-
-
-def _hide_value(name: str, value: Value) -> Value:
-    match value:
-        case bool():
-            return value
-        case str():
-            return MARKER if _SECRET_NAME.search(name) else redact_text(value)
-        case parts:
-            return tuple(redact_text(part) for part in parts)
+    return isinstance(word, str) and word.startswith("--") and bool(SECRET_NAME.search(word))
 
 
 def _hide_last_group(match: re.Match[bytes]) -> bytes:

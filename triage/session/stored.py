@@ -9,14 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from triage.core.redact import (
-    hide_literals,
-    hide_problem,
-    is_hidden,
-    redact_env,
-    redact_words,
-    secrets_of,
-)
+from triage.core.hide import hide_literals, hide_problem, is_hidden, secrets_of
+from triage.core.redact import redact_env, redact_words
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe, dump_recipe, load_recipe
 from triage.session.logs import flag_table

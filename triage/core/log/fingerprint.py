@@ -7,10 +7,14 @@ Not: grouping similar but unequal failures (cluster.py).
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+try:  # as hashlib does, without OpenSSL, which it loads first
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 from triage.core.diagnosis import Frame
 from triage.core.regex import regex
@@ -88,5 +92,5 @@ def levels(exception: str, message: str, frames: Sequence[Frame] = ()) -> Levels
 
 
 def _digest(text: str) -> str:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return f"v1:{digest}"
