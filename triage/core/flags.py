@@ -144,13 +144,14 @@ class FlagTable:
         # An old spelling can share the field of its successor, which then counts.
         ordered = sorted(self.specs.values(), key=lambda spec: not spec.deprecated)
         self._by_field = {spec.field: spec for spec in ordered}
-        self._options: dict[str, Known] = {}
+        self._options: dict[str, tuple[FlagSpec, bool]] = {}  # option -> flag, negated
         for spec in self.specs.values():
-            for name in (spec.name, *spec.aliases):
-                self._options[f"--{name}"] = Known(spec, f"--{name}")
+            self._options[f"--{spec.name}"] = spec, False
+            for name in spec.aliases:
+                self._options[f"--{name}"] = spec, False
             for name in spec.negative:
-                self._options[f"--{name}"] = Known(spec, f"--{name}", negated=True)
-        self._sorted = sorted(self._options)
+                self._options[f"--{name}"] = spec, True
+        self._sorted: list[str] = []
 
     def by_field(self, name: str) -> FlagSpec | None:
         """The flag behind a name of the `server_args=` line, such as `tp_size`."""
@@ -168,17 +169,23 @@ class FlagTable:
 
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
         if option in self._options:
-            return self._options[option]
+            return self._meaning(option)
+        if not self._sorted:
+            self._sorted = sorted(self._options)
         start = bisect_left(self._sorted, option)
         end = bisect_left(self._sorted, option + "\U0010ffff", lo=start)
         match self._sorted[start:end]:
             case [one]:
-                return self._options[one]
+                return self._meaning(one)
             case []:
                 close = _closest(option, self._sorted) if suggest else []
                 return Unknown(tuple(close))
             case several:
                 return Ambiguous(tuple(several))
+
+    def _meaning(self, option: str) -> Known:
+        spec, negated = self._options[option]
+        return Known(spec, option, negated)
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """The words as argparse of this engine reads them; bad ones are problems, not errors.
@@ -220,7 +227,7 @@ class FlagTable:
         if len(word) < 2 or word[0] != "-":  # noqa: PLR2004  a lone dash is a value
             return None
         if word in self._options:
-            return _Option(word, word, self._options[word], None)
+            return _Option(word, word, self._meaning(word), None)
         spelling, equals, value = word.partition("=")
         explicit = value if equals else None
         found: Lookup = self._option(spelling) if word.startswith("--") else Unknown()

@@ -11,6 +11,7 @@ Source: `ServerArgs.resolved_dict` of SGLang 0.5.23 (a dict literal) and
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,14 @@ TOKEN = regex(
     r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)"""
     r"""|(?P<torn>['"])"""
 )
+
+# Values whose text needs no parser: a number, a string without escapes.
+_USUAL = regex(
+    r"""(?P<whole>-?(?:0|[1-9]\d{0,17}))|(?P<real>-?\d{1,9}\.\d{1,17})"""
+    r"""|'[^'\\\n\r\0]*'|"[^"\\\n\r\0]*\"""",
+    re.ASCII,
+)
+_WORDS: Mapping[str, object] = {"True": True, "False": False, "None": None}
 
 # Fields whose value is chosen at random, follows from the model, or is a table
 # that the engine computes: a difference from the default says nothing.
@@ -88,7 +97,7 @@ def find_dump(text: str) -> ServerArgsDump | None:
             complete = True
             break
         try:
-            values[key] = _plain(ast.parse(literal.strip(), mode="eval").body)
+            values[key] = _value(literal.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             unreadable.append(key)
     return ServerArgsDump(values, tuple(unreadable), complete)
@@ -115,6 +124,19 @@ def _items(line: str) -> Iterator[tuple[str, str]]:
         if depth < 0:
             yield "", ""
             return
+
+
+def _value(literal: str) -> object:
+    """The value of a Python literal; the usual ones do not trouble the parser."""
+    if literal in _WORDS:
+        return _WORDS[literal]
+    if literal == "[]":
+        return []
+    if (found := _USUAL.fullmatch(literal)) is not None:
+        if found["whole"]:
+            return int(literal)
+        return float(literal) if found["real"] else literal[1:-1]
+    return _plain(ast.parse(literal, mode="eval").body)
 
 
 def _plain(node: ast.expr, depth: int = 0) -> object:
