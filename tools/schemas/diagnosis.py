@@ -200,6 +200,11 @@ class Diagnosis(Document):
     """The landmarks that each rank passed, in the order of the log."""
     also: list[Alternative]
     """Other causes that would explain the log less well."""
+    starts: Count
+    """Starts of the engine in the log, counted from the one that is explained: the first that
+    failed."""
+    came_up: Line | None
+    """Number of the line by which a later start was ready; null if none was."""
     explain: list[Explained]
     """How the root was chosen: the candidates, what each step left out, the root."""
     fingerprint_of: str

@@ -147,6 +147,8 @@ class Diagnosis:
     remedies: tuple[Advice, ...] = ()
     timeline: tuple[Step, ...] = ()
     also: tuple[Alternative, ...] = ()
+    starts: int = 1  # starts of the engine in the log, from the one that counts on
+    came_up: int | None = None  # line by which a later one of them was ready
     explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
 
     @property

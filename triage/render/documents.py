@@ -52,6 +52,8 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
             for s in d.timeline
         ],
         "also": [{"cause": a.cause, "confidence": a.confidence} for a in d.also],
+        "starts": d.starts,
+        "came_up": d.came_up,
         "explain": [
             {
                 "step": e.step,

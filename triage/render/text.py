@@ -46,6 +46,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     for decoy in d.decoys[:3]:
         lines += _labelled("ignore", f"line {decoy.line}: {decoy.why}")
     lines += _consequences(d)
+    lines += _restarts(d)
     for suspect in d.suspects[:5]:
         value = "" if suspect.value in (True, None) else f" {_shown(str(suspect.value))}"
         lines += _labelled("suspect", f"--{suspect.flag}{value}: {suspect.why}")
@@ -122,6 +123,13 @@ def _consequences(d: Diagnosis) -> Iterator[str]:
         parts.append(f"{_count(len(d.teardown), 'line')} of teardown")
     if parts:
         yield from _labelled("explains", ", ".join(parts))
+
+
+def _restarts(d: Diagnosis) -> Iterator[str]:
+    if d.starts > 1:
+        end = f"a later one came up, line {d.came_up}" if d.came_up else "none that came up"
+        after = _count(d.starts - 1, "start")
+        yield from _labelled("later", f"{after} more in this log, {end}; this is the first failure")
 
 
 def _advice(advice: Advice) -> Iterator[str]:

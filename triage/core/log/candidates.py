@@ -23,7 +23,7 @@ from triage.core.log.endings import (
     is_no_program,
     is_refused,
 )
-from triage.core.log.evidence import Generation, Hit
+from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.frames import place, proven_phase
 from triage.core.log.gather import is_uncaught
@@ -212,7 +212,7 @@ def _of_traceback(
         line=tb.line, offset=tb.offset, rank=tb.rank, time=tb.time, text=tb.text, tb=tb,
         phase=_phase(tb, members, generation, cause), strength=strength, cause=cause,
         captures=captures or {}, passed=passed, noise=noise, echo=echo, chain=chain, place=place,
-        specific=specific, source=tb.wrapper,
+        specific=specific, source=source_of(tb.wrapper),
     )  # fmt: skip
 
 
@@ -273,7 +273,7 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
             passed=kind is not Ending.FATAL
             and timeline.passed(line.rank, line.number, tagged=line.headed),
             noise=kind in (Ending.DEATH, Ending.ADVICE), echo=kind is Ending.SURVIVOR,
-            source=line.wrapper,
+            source=source_of(line.wrapper),
         )  # fmt: skip
 
 
@@ -304,7 +304,8 @@ def _of_ending(kind: Ending, line: Line, phase: str, generation: Generation) -> 
         passed=not certain
         and generation.timeline.passed(line.rank, line.number, tagged=line.headed),
         abort=kind is Ending.ABORT, trouble=kind is Ending.TROUBLE, echo=kind is Ending.SURVIVOR,
-        source=line.wrapper, said=generation.said_after(line) if kind is Ending.ABORT else "",
+        source=source_of(line.wrapper),
+        said=generation.said_after(line) if kind is Ending.ABORT else "",
     )  # fmt: skip
 
 

@@ -155,6 +155,8 @@ def _facts(
         ranks_total=total if outcome != "empty" else 0,
         engine=gatherer.engine,
         engine_version=gatherer.version,
+        starts=gatherer.starts,
+        came_up=gatherer.came_up or None,
         simulated=gatherer.simulated,
         provenance=gatherer.provenance,
         refused=gatherer.refused,

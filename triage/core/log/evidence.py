@@ -8,8 +8,10 @@ Everything is bounded: of many equal events the first and the last are kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from triage.core.diagnosis import Frame
@@ -26,6 +28,16 @@ _LABELS = 4096
 _NEAR = 12  # lines between "Fatal Python error" and the stack that belongs to it
 
 T = TypeVar("T")
+# What names a process of one launch, not where its log comes from.
+_PROCESS = re.compile(
+    r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)"
+)
+
+
+@lru_cache(maxsize=4096)
+def source_of(wrapper: str) -> str:
+    """Where lines with this wrapper come from: a node, a container, a task; "" if nobody says."""
+    return _PROCESS.sub("", wrapper).strip()
 
 
 @dataclass(slots=True)
@@ -89,18 +101,19 @@ class Generation:
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     tags: set[str] = field(default_factory=set)
     spans: dict[str, list[int]] = field(default_factory=dict)  # source -> first and last line
-    streams: set[str] = field(default_factory=set)  # wrapper sources whose dump was seen
-    dead: bool = False  # the main process ended with an exception
+    streams: set[str] = field(default_factory=set)  # launches whose dump was seen
+    broken: set[str] = field(default_factory=set)  # sources of which a process ended
 
     def seen(self, line: Line) -> None:
         """An interesting line of this rank and source."""
         if line.rank != "main" and len(self.tags) < _LABELS:
             self.tags.add(line.rank)
-        span = self.spans.get(line.wrapper)
+        source = source_of(line.wrapper)
+        span = self.spans.get(source)
         if span is not None:
             span[1] = line.number
         elif len(self.spans) < _LABELS:
-            self.spans[line.wrapper] = [line.number, line.number]
+            self.spans[source] = [line.number, line.number]
 
     def add_hit(self, hit: Hit) -> None:
         """A match on a line of its own."""
@@ -140,6 +153,8 @@ class Generation:
     def add_ending(self, kind: Ending, line: Line, phase: str) -> None:
         """A line that belongs to the end of a launch."""
         self.endings.setdefault(kind, Few()).add((line, phase))
+        if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
+            self.broken.add(source_of(line.wrapper))
 
     def add_kernel(self, line: Line) -> None:
         """A line in which something goes wrong in a named kernel."""

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.core.causes import Role
-from triage.core.log import endings, landmarks
-from triage.core.log.endings import STOPPED_BY, Ending, ending
-from triage.core.log.evidence import Generation, Hit
+from triage.core.log import endings, landmarks, restarts
+from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
+from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.lines import Line, clean
 from triage.core.log.ranks import members
+from triage.core.log.restarts import is_again, launch_name
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import (
@@ -58,7 +59,15 @@ _GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Except
 
 
 # Beside the causes' own: landmarks, endings, exceptions, kernels.
-FIXED = landmarks.LITERALS | endings.LITERALS | frozenset(_GENERAL) | frozenset(_KERNELS)
+FIXED = (
+    landmarks.LITERALS
+    | endings.LITERALS
+    | restarts.LITERALS
+    | frozenset(_GENERAL)
+    | frozenset(_KERNELS)
+)
+_READY, _DUMP = landmarks.READY[0].encode(), landmarks.DUMP.encode()
+_VLLM = b"vLLM API server version"
 _HUNGER = 2000  # lines without anything of interest after which a traceback is given up
 
 
@@ -82,6 +91,9 @@ class Gatherer:
         self.refused = ""
         self.first_time: str | None = None
         self.over = False  # a generation failed: the rest of the log is about restarts
+        self.starts = 1  # of the generation that counts, and later ones
+        self.came_up = 0  # line by which a later start was ready
+        self._gone: set[str] = set()  # sources that failed and started again
         self._matcher = matcher
         self._failed = failed
         self._tracebacks = Tracebacks()
@@ -97,6 +109,7 @@ class Gatherer:
     ) -> None:
         """One physical line."""
         if self.over:
+            self._later(raw, number)
             return
         if not self.hungry and seen and self._is_only_a_name(raw, seen):
             return
@@ -106,6 +119,13 @@ class Gatherer:
         for line in clean(raw, offset, number, hits):
             self._line(line)
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+
+    def _later(self, raw: bytes, number: int) -> None:
+        """A line of a later start: only how many there are, and whether one came up."""
+        if _READY in raw:
+            self.came_up = self.came_up or number
+        elif _DUMP in raw[:400] or _VLLM in raw:
+            self.starts += 1
 
     def _is_only_a_name(self, raw: bytes, seen: Collection[int]) -> bool:
         """Whether a line names a kernel and no trouble, as hundreds do in a healthy start."""
@@ -121,6 +141,9 @@ class Gatherer:
 
     def _line(self, line: Line) -> None:
         text = line.text
+        if self._gone and source_of(line.wrapper) in self._gone:
+            self._later(text.encode("utf-8", "replace"), line.number)
+            return
         self.simulated |= line.simulated
         if self.first_time is None and line.time is not None:
             self.first_time = line.time
@@ -154,25 +177,34 @@ class Gatherer:
             self.version = found[1].rstrip(".,;:)'\"")
 
     def _dump(self, line: Line) -> None:
-        """The resolved arguments: a second dump of the same source is a restart."""
-        generation = self.generation
-        if line.wrapper in generation.streams or generation.dead:
-            self._restart()
-            if self.over:
+        """The resolved arguments: a second dump of the same launch is a restart."""
+        name = launch_name(line)
+        if name in self.generation.streams or source_of(line.wrapper) in self.generation.broken:
+            self._restart(line)
+            if self.over or source_of(line.wrapper) in self._gone:
                 return
-            generation = self.generation
+        generation = self.generation
         self.engine = "sglang"
-        generation.streams.add(line.wrapper)
+        generation.streams.add(name)
         generation.dump = generation.dump or line.text
         generation.timeline.mark(line, "config-load")
         for index in self._matcher.supported(line.text, self._seen):
             generation.supported.setdefault(index, line.number)
 
-    def _restart(self) -> None:
-        """The engine starts again: if it had failed, that failure is the answer."""
+    def _restart(self, line: Line) -> None:
+        """The engine starts again: if it had failed, that failure is the answer.
+
+        Where several sources share a log, the others go on.
+        """
+        alone = len(self.generation.spans) < 2  # noqa: PLR2004
         if self._failed(self.generation):
-            self.over = True
-            self._tracebacks = Tracebacks()  # nothing more is read
+            self.starts += 1
+            self._gone.add(source_of(line.wrapper))
+            self.over = alone
+            if alone:
+                self._tracebacks = Tracebacks()  # nothing more is read
+            return
+        if not alone and source_of(line.wrapper) not in self.generation.broken:
             return
         self.generation = Generation()
         self._tracebacks = Tracebacks()
@@ -184,9 +216,9 @@ class Gatherer:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
         generation, text = self.generation, line.text
         phase = landmarks.phase_of(text)
-        if phase == "arg-parse" and (generation.dead or Ending.DEATH in generation.endings):
-            self._restart()
-            if self.over:
+        if is_again(generation, line, phase):
+            self._restart(line)
+            if self.over or source_of(line.wrapper) in self._gone:
                 return
             generation = self.generation
         if phase:
@@ -284,8 +316,8 @@ class Gatherer:
             self.engine = "sglang"
         if tb.exception.rpartition(".")[2] in STOPPED_BY:
             generation.stop = generation.stop or tb.line
-        elif is_uncaught(tb) and not tb.header:
-            generation.dead = True
+        elif (is_uncaught(tb) and not tb.header) or FATAL_HEADS.search(tb.header):
+            generation.broken.add(source_of(tb.wrapper))
 
 
 def _blames_kernel(text: str) -> bool:
@@ -316,8 +348,6 @@ def read(
     scanner = Scanner(found, gatherer, every_line=matcher.every_line)
     for chunk in chunks:
         scanner.feed(chunk)
-        if gatherer.over:
-            break
     scanner.close()
     gatherer.close()
     return gatherer, scanner.offset
