@@ -126,7 +126,7 @@ def test_an_example_is_claimed_by_other_causes_only_where_they_give_way() -> Non
     ("line", "innocent_of"),
     [
         ("Subprocess scheduler_0 (pid=9) crashed with exit code -9.", "host-oom-killed"),
-        ("AssertionError: FlashAttention v3 Backend requires SM>=80 and SM<=90.", "fa3-on-blackwell"),
+        ("AssertionError: FlashAttention v4 Backend requires SM>=90 and SM<=110.", "fa3-on-blackwell"),
         ("Exception: Capture cuda graph failed: out of luck", "nonetype-capture-batch-field"),
         ("Ignore import error when loading sglang.srt.models.x: No module named 'cutlass'",
          "python-module-missing"),
