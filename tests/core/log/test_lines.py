@@ -223,7 +223,13 @@ def test_a_line_without_end_is_looked_at_once_and_counted_in_full() -> None:
     ("pattern", "literals"),
     [
         (r"CUDA out of memory", {"CUDA out of memory"}),
-        (r"(?:foo|bar) \d+ (?:alpha|beta)", {"alpha", "beta"}),
+        (r"(?:foo|bar) \d+ (?:alpha|beta)s", {" alphas", " betas"}),
+        (
+            r"CUDA [Ee]rror:? 802",
+            {"CUDA Error 802", "CUDA error 802", "CUDA Error: 802", "CUDA error: 802"},
+        ),
+        (r"(very )?long enough \d", {"long enough "}),
+        (r"[a-z]x(ab|[cd]e)y{1,2}z", {"xab", "xce", "xde"}),
         (r"a\d+b", None),
         (r"(?i)hello world", None),
         (r"(optional words)? needed", {" needed"}),

@@ -148,8 +148,10 @@ class Matcher:
                 self._absent.setdefault(pattern.cause, []).append(number)
             elif not pattern.needs:
                 self._always.append(number)
-        unbound = (p for some in self._absent.values() for p in some if not self._patterns[p].needs)
-        self.every_line = bool(self._always) or any(True for _ in unbound)
+        # A context without a literal is found only in lines that are read anyway.
+        self.every_line = any(
+            not p.needs and p.use in (Use.MATCH, Use.ABSENT) for p in self._patterns
+        )
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
