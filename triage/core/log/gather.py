@@ -68,6 +68,7 @@ FIXED = (
 )
 _READY, _DUMP = landmarks.READY[0].encode(), landmarks.DUMP.encode()
 _VLLM = b"vLLM API server version"
+_ENGINES = (b"sglang", b"vLLM")
 _HUNGER = 2000  # lines without anything of interest after which a traceback is given up
 
 
@@ -81,7 +82,8 @@ class Gatherer:
 
     def __init__(self, matcher: Matcher, failed: Callable[[Generation], bool]) -> None:
         self.hungry = False
-        self.frequent: Sequence[bytes] = tuple(text.encode() for text in landmarks.FREQUENT)
+        own = tuple(text.encode() for text in landmarks.FREQUENT)
+        self.frequent: Sequence[bytes] = tuple(dict.fromkeys((*own, *matcher.frequent)))
         self.awaited: Sequence[bytes] = ()
         self.generation = Generation()
         self.engine = "unknown"
@@ -186,6 +188,8 @@ class Gatherer:
         generation = self.generation
         self.engine = "sglang"
         generation.streams.add(name)
+        # The names of engines have been read by now, where they tell a version.
+        self.frequent = tuple(text for text in self.frequent if text not in _ENGINES)
         generation.dump = generation.dump or line.text
         generation.timeline.mark(line, "config-load")
         for index in self._matcher.supported(line.text, self._seen):

@@ -171,21 +171,28 @@ class Scanner:
         return stop
 
     def _unmarked(self, block: bytes, at: int, stop: int, base: int) -> int:
-        """Hand on the next line with a frequent or awaited literal; return where to go on."""
+        """Hand on lines with a frequent or awaited literal; return where to go on."""
+        sink = self._sink
         limit = max(at, min(stop, self._near - base))
-        frequent = [text for text in self._sink.frequent if self._taken.get(text, 0) < ENOUGH]
-        places = [place for text in frequent if (place := block.find(text, at, limit)) >= 0]
-        for text in self._sink.awaited:
-            if (place := block.find(text, at, min(places, default=stop))) >= 0:
-                places.append(place)
-        if not places:
-            return stop
-        start = block.rfind(b"\n", at, min(places)) + 1 or at
-        end = block.find(b"\n", start)
-        line = block[start:end]
-        for text in frequent:
-            if text in line:
-                self._taken[text] = self._taken.get(text, 0) + 1
-        self._count(block, start, base)
-        self._sink.take(line, base + start, self._number + 1, (), ())
-        return end + 1
+        places: dict[bytes, int] = {}  # where each literal comes next; `stop` if it does not
+        while not sink.hungry:
+            frequent = [text for text in sink.frequent if self._taken.get(text, 0) < ENOUGH]
+            start = stop
+            for text in (*frequent, *sink.awaited):
+                if (place := places.get(text, -1)) < at:
+                    upto = stop if text in sink.awaited else limit
+                    place = block.find(text, at, upto)
+                    places[text] = place = stop if place < 0 else place
+                start = min(start, place)
+            if start == stop:
+                return stop
+            start = block.rfind(b"\n", at, start) + 1 or at
+            at = block.find(b"\n", start)
+            line = block[start:at]
+            for text in frequent:
+                if text in line:
+                    self._taken[text] = self._taken.get(text, 0) + 1
+            self._count(block, start, base)
+            sink.take(line, base + start, self._number + 1, (), ())
+            at += 1
+        return at

@@ -30,6 +30,10 @@ class Use(IntEnum):
 
 
 _LOOKED_FOR = (Use.MATCH, Use.CONTEXT)
+# In every other line of a healthy server: a literal with one of these is looked for only
+# near other lines of interest (scan.Sink), as in a start.
+ORDINARY = ("Prefill batch", "Decode batch", "#new-seq", "#running-req", "GET /health",
+            "GET /ready", "GET /metrics", "POST /", "200 OK", "NCCL INFO")  # fmt: skip
 
 
 class Pattern(NamedTuple):
@@ -52,8 +56,9 @@ class Table(NamedTuple):
     `texts` and `triggers` are those of finder.Literals; `owners` are, for each number
     of a literal, those of the patterns that need it.
 
-    A line is not looked for because it is harmless, and what refutes a cause only
-    once there is something to refute: both are in much of what a healthy server writes.
+    A line is not looked for because it is harmless, what refutes a cause only once there
+    is something to refute, and what is ORDINARY only near other lines: all three are in
+    much of what a healthy server writes.
     """
 
     texts: tuple[str, ...]
@@ -73,6 +78,8 @@ def table_of(causes: Sequence[Cause]) -> Table:
         for use, pattern in ((use, pattern) for use, some in uses for pattern in some):
             needs = tuple(sorted(cover(pattern) or ()))
             for literal in needs if use in _LOOKED_FOR else ():
+                if is_ordinary(literal):
+                    continue
                 number = numbers.setdefault(literal, len(numbers))
                 if number == len(owners):
                     owners.append([])
@@ -84,6 +91,11 @@ def table_of(causes: Sequence[Cause]) -> Table:
         patterns=tuple(patterns),
         owners=tuple(map(tuple, owners)),
     )
+
+
+def is_ordinary(text: str) -> bool:
+    """Whether a healthy server writes lines with this text all the time."""
+    return any(part in text for part in ORDINARY)
 
 
 class Causes(Sequence[Cause]):
@@ -125,6 +137,7 @@ class Matcher:
 
     Attributes:
         literals: What a finder must look for.
+        frequent: What it need not, but a scan near other lines of interest.
         every_line: Whether some pattern has no literal: then every line must be tried.
     """
 
@@ -140,6 +153,7 @@ class Matcher:
         self._patterns, self._owners = table.patterns, table.owners
         self._always: list[int] = []
         self._benign: list[int] = []
+        self._near: list[int] = []
         self._absent: dict[int, list[int]] = {}
         for number, pattern in enumerate(table.patterns):
             if pattern.use == Use.BENIGN:
@@ -148,6 +162,12 @@ class Matcher:
                 self._absent.setdefault(pattern.cause, []).append(number)
             elif not pattern.needs:
                 self._always.append(number)
+            elif any(map(is_ordinary, pattern.needs)):
+                self._near.append(number)
+        needs = [text for number in self._near for text in self._patterns[number].needs]
+        self.frequent = tuple(
+            part.encode() for part in ORDINARY if any(part in text for text in needs)
+        )
         # A context without a literal is found only in lines that are read anyway.
         self.every_line = any(
             not p.needs and p.use in (Use.MATCH, Use.ABSENT) for p in self._patterns
@@ -201,6 +221,9 @@ class Matcher:
         for number in range(len(owners)) if seen is None else seen:
             if number < len(owners) and texts[number] in text:
                 tried.update([n for n in owners[number] if patterns[n].use == use])
+        if self._near:
+            near = self._with_needs(self._near, text)
+            tried.update([n for n in near if patterns[n].use == use])
         return self._search(sorted(tried), text) if tried else iter(())
 
     def _search(self, numbers: Collection[int], text: str) -> Iterator[tuple[int, dict[str, str]]]:
