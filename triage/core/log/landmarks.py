@@ -71,7 +71,8 @@ _LAUNCHER = "launch_server.py"
 FREQUENT = ("Prefill batch", "sglang", "vLLM")
 # uvicorn colours the level, so that in the raw bytes it does not stand before its text.
 LITERALS = frozenset(
-    {start.removeprefix("INFO:     ") for start, phase in _STARTS if phase} | {"Capture ", READY[1]}
+    {start.removeprefix("INFO:     ") for start, phase in _STARTS if phase}
+    | {"Capture ", READY[1], f"{_LAUNCHER}:"}
 ) - frozenset(FREQUENT)
 
 
