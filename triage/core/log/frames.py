@@ -15,23 +15,30 @@ from collections.abc import Sequence
 from triage.core.diagnosis import Frame
 from triage.core.regex import regex
 
-# A pattern on "file:function" -> phase.
-_PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (regex(pattern), phase)
+# Stages that hold whatever is called below them: a buffer that is made on first use in the
+# forward that is captured, a pool that runs out in the first batch.
+_STAGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), phase)
     for pattern, phase in (
-        (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
-        (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
         (r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run)", "draft-graph-capture"),
         (r"prefill_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
         (r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph", "prefill-graph-capture"),
         (r"piecewise_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
         (r"graph_runner\.py:(?!replay|can_run)", "graph-capture"),
         (r":(capture_decode_graph|init_device_graphs|capture_model)$", "graph-capture"),
+        (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
+        (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
+    )
+)
+# A pattern on "file:function" -> phase.
+_PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (regex(pattern), phase)
+    for pattern, phase in (
+        (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
+        (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
         (r"flashinfer_autotune\.py:|:_?flashinfer_autotune$", "flashinfer-autotune"),
         (r":kernel_warmup$", "flashinfer-autotune"),
-        (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
         (r"http_server\.py:_?(execute_server_warmup|wait_and_warmup)", "warmup-request"),
-        (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
         (r"(comm_fusion|mnnvl_ar|trtllm_ar)\w*\.py:", "comm-buffer-init"),
         (r":_pre_initialize_flashinfer", "comm-buffer-init"),
         (r":(load_weights\w*|\w*weight_loader\w*|_load_w\w+|\w*_weights_iterator|_prepare_weights"
@@ -97,21 +104,29 @@ def place(frame: Frame) -> str:
 
 def proven_phase(frames: Sequence[Frame]) -> str:
     """The phase that the innermost telling frame proves; "" if no frame tells."""
-    for number in range(len(frames) - 1, -1, -1):
-        where = place(frames[number])
-        for pattern, phase in _PROOFS:
+    places = [place(frame) for frame in frames]
+    for table in (_STAGES, _PROOFS):
+        if phase := _innermost(places, table):
+            return phase
+    if _imports(frames):
+        return "import"
+    return _innermost(places, _WEAK)
+
+
+def _innermost(places: Sequence[str], table: Sequence[tuple[re.Pattern[str], str]]) -> str:
+    for number in range(len(places) - 1, -1, -1):
+        where = places[number]
+        for pattern, phase in table:
             if pattern.search(where):
-                outer = [place(frame) for frame in frames[:number]]
-                if phase == "comm-buffer-init" and any(map(_CAPTURE.search, outer)):
-                    break  # the buffers are made on first use: in the forward that is captured
+                outer = places[:number]
+                if phase == "scheduler-init" and any("/disaggregation/" in p for p in outer):
+                    return "pd-init"
                 if any(map(_DRAFT.search, outer)):
                     return _OF_DRAFT.get(phase, phase)
                 if phase == "config-load" and any(map(_TOKENIZER.search, outer)):
                     return "tokenizer-processor"
                 return phase
-    if _imports(frames):
-        return "import"
-    return _weakly(frames)
+    return ""
 
 
 def _imports(frames: Sequence[Frame]) -> bool:
@@ -123,12 +138,3 @@ def _imports(frames: Sequence[Frame]) -> bool:
         return False
     last = levels[-1]
     return last == len(frames) - 1 or _ENTRY.search(frames[last].file) is None
-
-
-def _weakly(frames: Sequence[Frame]) -> str:
-    for frame in reversed(frames):
-        where = place(frame)
-        for pattern, phase in _WEAK:
-            if pattern.search(where):
-                return phase
-    return ""
