@@ -37,6 +37,7 @@ _SIGNPOSTS = frozenset(
      "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
      "ImportError", "FileNotFoundError", "Empty")
 )  # fmt: skip
+_NEAR = 200  # lines between a line without a landmark and an exception that tells its phase
 
 
 @dataclass(slots=True, eq=False)
@@ -233,6 +234,8 @@ def _phase(
     by_landmark = generation.phases.get(id(tb), "unknown")
     if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
         by_landmark = _captured(members) or by_landmark
+    if not by_frames and by_landmark == "unknown" and _missed_import(tb):
+        return "import"
     if by_landmark == "arg-parse":  # a refused command line has no traceback
         by_landmark = "arg-validation"
     if cause and cause.phases and by_frames not in cause.phases and by_landmark in cause.phases:
@@ -240,6 +243,12 @@ def _phase(
     if by_frames == "warmup-request" and 0 < generation.ready < tb.line:
         return "serving"
     return by_frames or by_landmark
+
+
+def _missed_import(tb: Traceback) -> bool:
+    """Whether an import failed before any landmark, called by a program that just began."""
+    begins = bool(tb.frames) and tb.frames[0].function in ("<module>", "_run_module_as_main")
+    return begins and tb.exception in ("ImportError", "ModuleNotFoundError")
 
 
 def _captured(members: Sequence[Traceback]) -> str:
@@ -285,8 +294,10 @@ def _of_hit(hit: Hit, generation: Generation) -> str:
     proven = proven_phase(generation.dump_at(hit.line.number))
     if proven or told != "unknown":
         return proven or told
-    below = (tb for tb in generation.tracebacks if tb.head > hit.line.number)
-    return next(filter(None, (proven_phase(tb.frames) for tb in below)), told)
+    near = [tb for tb in generation.tracebacks if abs(tb.head - hit.line.number) <= _NEAR]
+    near.sort(key=lambda tb: tb.head < hit.line.number)  # what stands below it follows from it
+    phases = (_phase(tb, list(tb.chain())[::-1], generation, None) for tb in near)
+    return next((phase for phase in phases if phase != "unknown"), told)
 
 
 def _of_endings(generation: Generation) -> Iterator[Candidate]:

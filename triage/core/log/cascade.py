@@ -18,11 +18,13 @@ from itertools import pairwise
 from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
 from triage.core.log.candidates import Candidate, candidates
+from triage.core.log.confidence import weight
 from triage.core.log.consequences import consequences, decoys, teardown
 from triage.core.log.endings import BIND, Ending, is_native, is_peer_gone, is_standstill
 from triage.core.log.evidence import Generation
 from triage.core.log.ranks import members, resolved
 
+_FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
 _SAID = 12  # candidates named of a step
 _NEARBY = 200  # lines above the end of a process in which its reason is looked for
 _SKEW = 2.0  # seconds by which clocks of two sources may differ
@@ -34,7 +36,8 @@ class Finding:
 
     `same` are the candidates with the root's signature, the root among them;
     `others` the causes that would explain the log less well, best first; `silent` the
-    ranks that said nothing while all others lost a peer; `echoed` says that the root only
+    ranks that said nothing while all others lost a peer; `woven` ranks whose tracebacks
+    cannot be told apart, and that all failed alike; `echoed` says that the root only
     shows that a rank was lost. `explain` says for each step what it left out.
     """
 
@@ -42,6 +45,7 @@ class Finding:
     same: tuple[Candidate, ...] = ()
     others: tuple[Candidate, ...] = ()
     silent: tuple[str, ...] = ()
+    woven: tuple[str, ...] = ()
     echoed: bool = False
     cascade: tuple[int, ...] = ()
     teardown: tuple[int, ...] = ()
@@ -129,8 +133,36 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
         certain = any(c.cause is None and c.strength == 0 for c in ranking.left)
         earlier = _sequence(ranking.left, generation.spans)
         ranking.left.sort(key=lambda c: _key(c, earlier[id(c)], certain=certain))
-        root = ranking.left[0]
+        root = _first_alike(_best_on_line(ranking), ranking.left)
     return _finish(root, everything, ranking, generation, causes, silent=silent, echoed=echoed)
+
+
+def _best_on_line(ranking: _Ranking) -> Candidate:
+    """The root; where several causes match its line, one whose pattern says far more wins."""
+    root = ranking.left[0]
+    rivals = [c for c in ranking.left if c.line == root.line and c.cause is not None]
+    if root.cause is None or root.cause.context or len(rivals) < 2:  # noqa: PLR2004
+        return root
+    weights = {id(c): weight(c.cause, c.text) for c in rivals if c.cause}
+    most = max(weights.values())
+    best = next(c for c in rivals if weights[id(c)] > most - _FAR_MORE)
+    if best is not root:
+        ranking.say("a cause whose pattern says more of the line", [best])
+    return best
+
+
+def _first_alike(root: Candidate, left: Sequence[Candidate]) -> Candidate:
+    """The first line of the root's failure in its source, also if its head was cut off."""
+    alike = [
+        c
+        for c in left
+        if c.signature == root.signature
+        and c.source == root.source
+        and (c.tb is not None) == (root.tb is not None)
+        and c.strength <= 1
+        and c.echo == root.echo
+    ]
+    return min([root, *alike], key=lambda c: c.line)
 
 
 def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
@@ -357,12 +389,22 @@ def _finish(
         same=tuple(same),
         others=tuple(others.values()),
         silent=silent,
+        woven=_woven(root, generation),
         echoed=echoed,
         cascade=cascade,
         teardown=teardown(root, cascade, generation, causes),
         decoys=decoys(generation, causes, root),
         explain=tuple(ranking.steps),
     )
+
+
+def _woven(root: Candidate | None, generation: Generation) -> tuple[str, ...]:
+    """Ranks that wrote at once, if each of them has an exception of the root's text."""
+    if root is None or root.tb is None or len(generation.woven) < 2:  # noqa: PLR2004
+        return ()
+    alike = sum(tb.text == root.tb.text for tb in generation.tracebacks)
+    ranks = {resolved(rank, generation.tags) for rank in generation.woven}
+    return tuple(ranks) if alike >= len(ranks) else ()
 
 
 def _weighed(c: Candidate) -> Weighed:

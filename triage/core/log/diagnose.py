@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from triage.core.causes import Cause, Severity
+from triage.core.causes import Cause
 from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step, Suspect
 from triage.core.flags import FlagTable
 from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find
+from triage.core.log.confidence import confidence_of
 from triage.core.log.endings import Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
@@ -197,11 +198,13 @@ def _failed(
         phase=_where(root, finding),
         cause=cause.id if cause else None,
         title=cause.title if cause else "",
-        confidence=_confidence(finding),
+        confidence=confidence_of(root, finding.others, echoed=finding.echoed),
         fingerprint=mark,
         fingerprint_of=text,
         ranks=ranks_of(
-            finding.silent or [c.rank for c in finding.same], generation, diagnosis.ranks_total
+            finding.silent or [*(c.rank for c in finding.same), *finding.woven],
+            generation,
+            diagnosis.ranks_total,
         ),
         root=_root(root),
         traceback=_exception(root),
@@ -313,17 +316,6 @@ def _exception(c: Candidate) -> Exc | None:
 
 def _message(c: Candidate) -> str:
     return "\n".join((c.text, c.tb.code, *c.tb.more)) if c.tb else c.text
-
-
-def _confidence(finding: Finding) -> str:
-    root = finding.root
-    if root is None:
-        return "low"
-    if root.cause is None:
-        return "medium" if root.strength == 0 else "low"
-    rivals = any(c.line == root.line for c in finding.others)
-    sure = root.strength == 0 and (root.tb is not None or root.cause.severity is Severity.FATAL)
-    return "high" if sure and not rivals else "medium"
 
 
 def _seconds(first: str | None, now: str | None) -> float | None:

@@ -154,6 +154,7 @@ _TROUBLE = _any(
     r"^\[?(?:error|ERROR|Error)\]?: ",
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
+_KERNEL = re.compile(r"\[ *\d+\.\d{3,6}\] ")
 _NATIVE = regex(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
 _STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"
@@ -243,6 +244,11 @@ def is_load_barrier(text: str) -> bool:
 def is_standstill(text: str) -> bool:
     """Whether the engine's own watchdog says that nothing happens: a hang, whoever ends it."""
     return _STANDSTILL in text and "atchdog" in text
+
+
+def is_kernel(text: str) -> bool:
+    """Whether the operating system's kernel printed the line."""
+    return text[:1] == "[" and _KERNEL.match(text) is not None
 
 
 def is_native(text: str) -> bool:

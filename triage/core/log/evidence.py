@@ -99,6 +99,7 @@ class Generation:
     ready: int = 0
     stop: int = 0
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
+    woven: set[str] = field(default_factory=set)  # ranks whose tracebacks took turns
     tags: set[str] = field(default_factory=set)
     spans: dict[str, list[int]] = field(default_factory=dict)  # source -> first and last line
     streams: set[str] = field(default_factory=set)  # launches whose dump was seen

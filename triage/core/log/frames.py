@@ -82,6 +82,9 @@ _OF_DRAFT = {
 }
 _TOKENIZER = regex(r":get_tokenizer$")
 _IMPORT = regex(r"<frozen importlib\._bootstrap")
+_IMPORTER = re.compile(
+    r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$"
+)
 _ENTRY = regex(r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$")
 _CAPTURE = regex(r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$")
 # Weaker: such frames occur in several phases, and tell something only if no other does.
@@ -104,6 +107,8 @@ def place(frame: Frame) -> str:
 
 def proven_phase(frames: Sequence[Frame]) -> str:
     """The phase that the innermost telling frame proves; "" if no frame tells."""
+    if _is_import_all_along(frames):
+        return "import"
     places = [place(frame) for frame in frames]
     for table in (_STAGES, _PROOFS):
         if phase := _innermost(places, table):
@@ -129,6 +134,17 @@ def _innermost(places: Sequence[str], table: Sequence[tuple[re.Pattern[str], str
     return ""
 
 
+def _is_import_all_along(frames: Sequence[Frame]) -> bool:
+    """Whether nothing but imports led to the module whose own level failed."""
+    levels = [n for n, frame in enumerate(frames) if frame.function == "<module>"]
+    if not levels or _is_entry(frames, levels[-1]):
+        return False
+    return all(
+        frame.function == "<module>" or _IMPORTER.search(place(frame))
+        for frame in frames[: levels[-1]]
+    )
+
+
 def _imports(frames: Sequence[Frame]) -> bool:
     """Whether a module was being imported: its own level is on the stack."""
     if any(_IMPORT.search(frame.file) for frame in frames):
@@ -137,4 +153,11 @@ def _imports(frames: Sequence[Frame]) -> bool:
     if not levels:
         return False
     last = levels[-1]
-    return last == len(frames) - 1 or _ENTRY.search(frames[last].file) is None
+    return last == len(frames) - 1 or not _is_entry(frames, last)
+
+
+def _is_entry(frames: Sequence[Frame], number: int) -> bool:
+    """Whether the frame is the program's own, from which everything is called."""
+    file = frames[number].file
+    outermost = number == 0 and "-packages/" not in file
+    return outermost or _ENTRY.search(file) is not None

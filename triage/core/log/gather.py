@@ -289,7 +289,8 @@ class Gatherer:
 
     def _phase(self, line: Line) -> str:
         known = line.rank in self.generation.timeline.phases
-        tagged = (line.headed and known) or not self.generation.tags
+        own = line.headed and known and not endings.is_kernel(line.text)
+        tagged = own or not self.generation.tags
         return self.generation.timeline.phase(line.rank, tagged=tagged)
 
     def _collect(self) -> None:
@@ -312,6 +313,7 @@ class Gatherer:
         if tb.rank == "main" and labelled and phase in _WAITING:
             phase = generation.timeline.furthest()  # the main process waits for its children
         generation.add_traceback(tb, phase)
+        generation.woven = self._tracebacks.woven
         if ending(tb.text) is Ending.DEATH:
             line = Line(tb.offset, tb.line, tb.time, tb.rank, tb.text, tb.wrapper,
                         simulated=self.simulated, headed=False)  # fmt: skip

@@ -105,6 +105,7 @@ class Tracebacks:
 
     def __init__(self) -> None:
         self.finished: list[Traceback] = []
+        self.woven: set[str] = set()  # ranks whose tracebacks took turns line by line
         self._streams: dict[str, _Stream] = {}
 
     @property
@@ -118,7 +119,7 @@ class Tracebacks:
         if stream is None:
             if len(self._streams) >= _OPEN:
                 self._streams.clear()
-            stream = self._streams[line.wrapper] = _Stream(self.finished)
+            stream = self._streams[line.wrapper] = _Stream(self.finished, self.woven)
         return stream.feed(line)
 
     def close(self) -> tuple[Traceback, ...]:
@@ -133,12 +134,13 @@ class Tracebacks:
 class _Stream:
     """The lines of one wrapper source: a stack of unfinished tracebacks."""
 
-    def __init__(self, finished: list[Traceback]) -> None:
+    def __init__(self, finished: list[Traceback], woven: set[str]) -> None:
         self.open: list[Traceback] = []
         self.tail: Traceback | None = None  # finished, its message may go on
         self.dump: Traceback | None = None  # an interpreter's stack, innermost frame first
         self._group: Traceback | None = None  # an exception group whose members may follow
         self._finished = finished
+        self._woven = woven
         self._closed: Traceback | None = None  # finished last
         self._link = ""
         self._above: Line | None = None  # last record head or header line
@@ -223,6 +225,8 @@ class _Stream:
         self._link, self.tail = "", None
         if len(self.open) >= _OPEN:
             del self.open[0]
+        if self.open and line.headed and self.open[-1].rank != rank:
+            self._woven.update((rank, self.open[-1].rank))
         self.open.append(tb)
         return tb
 
