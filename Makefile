@@ -58,6 +58,9 @@ e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
 	$(BIN)/python tools/build_cases.py
 
+bench: install  ## measure speed and memory against their targets, in bench/RESULTS.md (5 minutes)
+	$(BIN)/python -m bench
+
 knowledge: install  ## check the cause files and write the index that classify reads
 	$(BIN)/triage causes check
 	$(BIN)/python -m triage.knowledge.index

@@ -1,0 +1,324 @@
+"""Measures what triage promises about speed and memory; writes bench/RESULTS.md.
+
+Run it as `make bench`. `--quick` leaves out the gigabyte.
+In:  nothing; the logs are made from a seed, in a temporary folder.
+Out: bench/RESULTS.md: each figure beside its target, met or not.
+Not: a test: nothing fails here, and a shared machine moves each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import generate, live
+from bench.measure import anonymous_bytes, best_of, in_turn, percentile
+from triage.core.causes import Cause
+from triage.core.log.diagnose import diagnose
+from triage.finder import fast, plain
+from triage.knowledge import load_causes, load_flag_table
+from triage.session.logs import classify
+
+ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_name("RESULTS.md")
+PYTHON = sys.executable
+TRIAGE = [str(Path(PYTHON).with_name("triage")), "classify"]
+MB = 1_000_000
+
+
+class Figure(NamedTuple):
+    """One line of the results; `met` is None where there is no target."""
+
+    what: str
+    measured: str
+    target: str
+    met: bool | None
+
+
+def main() -> int:
+    """Measure, write, and say where."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="leave out the gigabyte")
+    quick = parser.parse_args().quick
+    missing = [name for name in ("rg", "wc", "taskset") if shutil.which(name) is None]
+    if missing:
+        sys.stderr.write(f"not installed: {', '.join(missing)} (rg: apt-get install ripgrep)\n")
+        return 4
+    causes = load_causes()
+    with tempfile.TemporaryDirectory(prog_name()) as folder:
+        figures = list(measure(Path(folder), tuple(causes), quick=quick))
+    RESULTS.write_text(page(figures, quick=quick), encoding="utf-8")
+    sys.stdout.write(RESULTS.read_text())
+    return 0
+
+
+def prog_name() -> str:
+    """The prefix of the temporary folder."""
+    return "triage-bench-"
+
+
+def measure(folder: Path, causes: tuple[Cause, ...], *, quick: bool) -> Iterator[Figure]:
+    """All figures, the cheap ones first."""
+    yield from cold(folder)
+    yield from hostile(causes)
+    yield from following(causes)
+    yield from many(folder)
+    peers = Peers(folder, causes)
+    yield from peers.middle()
+    yield from peers.wrapped()
+    if not quick:
+        yield from peers.gigabyte()
+    yield from memory(folder, peers.examples, quick=quick)
+
+
+def cold(folder: Path) -> Iterator[Figure]:
+    """Short commands against `python -c pass`."""
+    cases = ROOT / "fixtures/cases"
+    failed, healthy = folder / "failed.log", folder / "healthy.log"
+    shutil.copy(cases / "graph-capture-oom--one-rank-of-eight/server.log", failed)
+    shutil.copy(cases / "healthy--native-tp2/server.log", healthy)
+    took = in_turn(
+        {
+            "pass": [PYTHON, "-c", "pass"],
+            "--help": [TRIAGE[0], "--help"],
+            "classify, failed": [*TRIAGE, str(failed)],
+            "classify, healthy": [*TRIAGE, str(healthy)],
+        },
+        15,
+    )
+    sizes = {"classify, failed": failed, "classify, healthy": healthy}
+    for name in ("--help", "classify, failed", "classify, healthy"):
+        ratio = took[name] / took["pass"]
+        size = f", {sizes[name].stat().st_size / 1000:.0f} kB" if name in sizes else ""
+        yield Figure(
+            f"cold start: `triage {name}`{size}",
+            f"{ratio:.1f} x `python -c pass` ({took[name] * 1000:.0f} ms)",
+            "<= 4.5 x",
+            ratio <= 4.5,
+        )
+
+
+def hostile(causes: tuple[Cause, ...]) -> Iterator[Figure]:
+    """The slowest single line of 1 MB, with each finder."""
+    known, table = load_causes(), load_flag_table()
+    literals = known.table.texts
+    for name, finder in (("with the database", fast), ("without it", plain)):
+        diagnose([b"\n"], known, table=table, finder=finder)
+        took = {}
+        for kind in generate.HOSTILE:
+            raw = generate.hostile(kind, 1 << 20, literals)
+            took[kind] = best_of(
+                3,
+                lambda raw=raw: diagnose([raw], known, table=table, finder=finder),  # type: ignore[misc]
+            )
+        worst = max(took, key=lambda kind: took[kind])
+        yield Figure(
+            f"hostile line of 1 MB, the worst of {len(took)} sorts ({worst}), {name}",
+            f"{took[worst] * 1000:.0f} ms",
+            "<= 50 ms",
+            took[worst] <= 0.05,
+        )
+
+
+def following(causes: tuple[Cause, ...]) -> Iterator[Figure]:
+    """A log that is watched while it is written."""
+    for together in (1, 64):
+        rate = live.lines_per_second(causes, together=together)
+        yield Figure(
+            f"live, {together} line{'s' * (together > 1)} a read",
+            f"{rate / 1000:,.0f} thousand lines/s", ">= 300 thousand", rate >= 300_000,
+        )  # fmt: skip
+    took = live.verdict_seconds(causes, 1000)
+    late = percentile(took, 0.99)
+    yield Figure(
+        "live, from the child's write to the verdict",
+        f"{percentile(took, 0.5) * 1e6:.0f} us, p99 {late * 1e3:.2f} ms", "p99 <= 2 ms",
+        late <= 0.002,
+    )  # fmt: skip
+
+
+def many(folder: Path) -> Iterator[Figure]:
+    """A thousand logs of 20 kB in one process."""
+    logs = sorted((ROOT / "fixtures/cases").glob("*/server.log"))
+    sources = []
+    for number in range(1000):
+        raw = logs[number % len(logs)].read_bytes()
+        raw = (raw * (20_000 // len(raw) + 1))[:20_000]
+        path = folder / f"{number:04d}.log"
+        path.write_bytes(raw)
+        sources.append(str(path))
+    took = best_of(2, lambda: [classify(source) for source in sources])
+    yield Figure("1,000 logs of 20 kB in one process", f"{took:.2f} s", "<= 1 s", took <= 1)
+    from triage.cli import run
+
+    def command() -> None:
+        with redirect_stdout(StringIO()):
+            run(["classify", "--json", str(folder)])
+
+    took = best_of(1, command)
+    yield Figure("the same as `triage classify --json DIR`", f"{took:.2f} s", "", None)
+    for source in sources:
+        Path(source).unlink()
+
+
+class Peers:
+    """Whole commands against ripgrep with the same patterns, and wc."""
+
+    def __init__(self, folder: Path, causes: tuple[Cause, ...]) -> None:
+        self.folder = folder
+        # Names of groups may be used only once in ripgrep's one expression.
+        patterns = [re.sub(r"\(\?P<\w+>", "(", p) for cause in causes for p in cause.patterns]
+        self.patterns = folder / "patterns"
+        self.patterns.write_text("\n".join(patterns) + "\n")
+        self.examples = [e for cause in causes for e in cause.examples if "\n" not in e]
+        self.count = len(patterns)
+        self.rg = ["rg", "--no-config", "--no-unicode", "-a", "-j1", "-c", "-f", str(self.patterns)]
+
+    def log(self, name: str, size: int, *, docker: bool = False) -> str:
+        """A generated log of this size."""
+        path = self.folder / name
+        generate.write(path, self.examples, size, docker=docker)
+        return str(path)
+
+    def middle(self) -> Iterator[Figure]:
+        """20 MB, whole commands."""
+        log = self.log("20.log", 20 * MB)
+        took = in_turn(
+            {"triage": [*TRIAGE, log], "rg": [*self.rg, log], "wc": ["wc", "-l", log]}, 7, cpu=0
+        )
+        ratio = took["triage"] / took["rg"]
+        yield Figure(
+            f"20 MB, whole command, one core, {self.count} patterns",
+            f"{ratio:.2f} of rg's wall time ({took['triage'] * 1000:.0f} and "
+            f"{took['rg'] * 1000:.0f} ms; wc {took['wc'] * 1000:.0f} ms)",
+            "<= 0.8",
+            ratio <= 0.8,
+        )
+
+    def wrapped(self) -> Iterator[Figure]:
+        """200 MB as Docker keeps it, against the bare log."""
+        bare, docker = self.log("200.log", 200 * MB), self.log("200d.log", 200 * MB, docker=True)
+        took = in_turn({"bare": [*TRIAGE, bare], "docker": [*TRIAGE, docker]}, 3, cpu=0)
+        ratio = took["bare"] / took["docker"]
+        yield Figure(
+            "Docker's JSON, 200 MB, whole command, one core",
+            f"{ratio:.2f} of the bare log's speed ({200 / took['docker']:.0f} and "
+            f"{200 / took['bare']:.0f} MB/s)",
+            ">= 0.8",
+            ratio >= 0.8,
+        )
+        for path in (bare, docker):
+            Path(path).unlink()
+
+    def gigabyte(self) -> Iterator[Figure]:
+        """1 GB on one core."""
+        log = self.log("1000.log", 1000 * MB)
+        took = in_turn(
+            {"triage": [*TRIAGE, log], "rg": [*self.rg, log], "wc": ["wc", "-l", log]}, 3, cpu=0
+        )
+        speed = {name: 1000 / seconds for name, seconds in took.items()}
+        by_rg, by_wc = speed["triage"] / speed["rg"], speed["triage"] / speed["wc"]
+        yield Figure(
+            f"1 GB, whole command, one core, {self.count} patterns, against rg",
+            f"{by_rg:.1f} x ({speed['triage']:.0f} and {speed['rg']:.0f} MB/s)",
+            ">= 2.5 x",
+            by_rg >= 2.5,
+        )
+        yield Figure(
+            "the same against `wc -l`",
+            f"{by_wc:.2f} ({speed['wc']:.0f} MB/s)", ">= 0.15", by_wc >= 0.15,
+        )  # fmt: skip
+
+
+def memory(folder: Path, examples: list[str], *, quick: bool) -> Iterator[Figure]:
+    """Anonymous memory while logs of very different shapes are read."""
+    known = load_causes()
+    shapes = {
+        "20 MB": folder / "20.log",
+        "1 GB": folder / "1000.log",
+        "one line of 50 MB": folder / "line.log",
+        "200,000 literals on a line": folder / "literals.log",
+        "20 MB, each line a failure": folder / "dense.log",
+    }
+    shapes["one line of 50 MB"].write_bytes(b"x" * 50 * MB)
+    text = known.table.texts[0].encode()
+    shapes["200,000 literals on a line"].write_bytes((text + b" ") * 200_000)
+    dense = ("\n".join(f"[2026-07-01 12:00:00 TP3] {one}" for one in examples) + "\n").encode()
+    shapes["20 MB, each line a failure"].write_bytes(
+        (dense * (20 * MB // len(dense) + 1))[: 20 * MB]
+    )
+    for name, path in shapes.items():
+        if quick and name == "1 GB":
+            continue
+        most = anonymous_bytes([*TRIAGE, str(path)])
+        yield Figure(
+            f"anonymous memory, {name}", f"{most / MB:.1f} MB", "<= 24 MB", most <= 24 * MB
+        )
+
+
+def page(figures: list[Figure], *, quick: bool) -> str:
+    """The results as Markdown."""
+    rows = [
+        f"| {f.what} | {f.measured} | {f.target} | {'' if f.met is None else 'yes' if f.met else '**no**'} |"
+        for f in figures
+    ]
+    told = "" if not quick else " Without the gigabyte."
+    return "\n".join(
+        [
+            "# Results",
+            "",
+            f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}, commit {_commit()}.{told}",
+            "",
+            f"Machine: {_machine()}. Ripgrep: {_version()}. Medians of interleaved rounds; the",
+            "machine is shared, so the ratios count and the absolute figures move.",
+            "",
+            "| what | measured | target | met |",
+            "| --- | --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip() or "unknown"
+
+
+def _machine() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    model = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    name = model[1].strip() if model else platform.machine()
+    return (
+        f"{os.cpu_count()} cores of {name}, {platform.system()}, Python {platform.python_version()}"
+    )
+
+
+def _version() -> str:
+    found = subprocess.run(["rg", "--version"], capture_output=True, text=True, check=False)
+    return found.stdout.split("\n", 1)[0].removeprefix("ripgrep ") or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

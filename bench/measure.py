@@ -1,0 +1,77 @@
+"""Times whole processes in turn, and watches the memory of one.
+
+In:  argument lists. Out: seconds, bytes.
+Not: what is measured, and against what (__main__.py).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+Command = Sequence[str]
+
+
+def in_turn(
+    commands: Mapping[str, Command], rounds: int, *, cpu: int | None = None
+) -> dict[str, float]:
+    """Median wall seconds of each command; one round runs all of them, so that they share luck.
+
+    Args:
+        commands: By name. Their output is thrown away.
+        rounds: How often, after one that does not count.
+        cpu: The processor that each is bound to, if any.
+    """
+    took: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            seconds = once(command, cpu=cpu)
+            if number:
+                took[name].append(seconds)
+    return {name: statistics.median(values) for name, values in took.items()}
+
+
+def once(command: Command, *, cpu: int | None = None) -> float:
+    """Wall seconds of one run."""
+    words = list(command) if cpu is None else ["taskset", "-c", str(cpu), *command]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    start = time.perf_counter()
+    subprocess.run(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=env
+    )
+    return time.perf_counter() - start
+
+
+def anonymous_bytes(command: Command) -> int:
+    """The most anonymous memory that the process was seen with, asked every 2 ms."""
+    most = 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        status = Path(f"/proc/{child.pid}/status")
+        while child.poll() is None:
+            try:
+                lines = status.read_text().splitlines()
+            except OSError:
+                break
+            found = next((line for line in lines if line.startswith("RssAnon:")), "RssAnon: 0 kB")
+            most = max(most, int(found.split()[1]) * 1024)
+            time.sleep(0.002)
+    return most
+
+
+def best_of(tries: int, action: Callable[[], object]) -> float:
+    """Seconds of the fastest of some calls."""
+    seconds = []
+    for _ in range(tries):
+        start = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of them lies."""
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)]
