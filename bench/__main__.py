@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -119,10 +120,7 @@ def hostile(causes: tuple[Cause, ...]) -> Iterator[Figure]:
         took = {}
         for kind in generate.HOSTILE:
             raw = generate.hostile(kind, 1 << 20, literals)
-            took[kind] = best_of(
-                3,
-                lambda raw=raw: diagnose([raw], known, table=table, finder=finder),  # type: ignore[misc]
-            )
+            took[kind] = best_of(3, partial(diagnose, [raw], known, table=table, finder=finder))
         worst = max(took, key=lambda kind: took[kind])
         yield Figure(
             f"hostile line of 1 MB, the worst of {len(took)} sorts ({worst}), {name}",

@@ -6,6 +6,7 @@ Not: a whole launch; its reader does the same reads (triage/launch/process.py).
 
 from __future__ import annotations
 
+import os
 import select
 import subprocess
 import sys
@@ -46,20 +47,16 @@ def verdict_seconds(causes: Sequence[Cause], samples: int) -> list[float]:
     """From the write of a fatal line in another process until it is known to be fatal."""
     live = Live(causes, finder=fast)
     command = [sys.executable, "-c", _CHILD, str(samples), _FATAL]
-    took: list[float] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
         poll = select.poll()
         poll.register(child.stdout, select.POLLIN)
         known: list[int] = []
-        import os
-
         while poll.poll() and (raw := os.read(child.stdout.fileno(), 1 << 16)):
             live.feed(raw)
             if live.fatal_line:
                 known.append(time.monotonic_ns())
                 live.fatal_line = 0
         written = [int(line) for line in child.stderr]
-        took = [(seen - sent) / 1e9 for sent, seen in zip(written, known, strict=True)]
-    return took
+        return [(seen - sent) / 1e9 for sent, seen in zip(written, known, strict=True)]

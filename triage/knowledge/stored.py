@@ -73,6 +73,8 @@ def decode(text: str) -> Causes:
                 for cause, use, pattern, text, needs in table["patterns"]
             ),
             owners=tuple(map(tuple, table["owners"])),
+            near=tuple(table["near"]),
+            frequent=tuple(table["frequent"]),
         ),
     )
 

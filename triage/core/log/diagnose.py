@@ -27,7 +27,7 @@ from triage.core.log.gather import FIXED, Gatherer, read
 from triage.core.log.hang import hung_at, no_progress, stands_still
 from triage.core.log.lines import Line
 from triage.core.log.ranks import dead, resolved
-from triage.core.log.signatures import Matcher
+from triage.core.log.signatures import matcher_of
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
@@ -55,7 +55,7 @@ def diagnose(
         table: Flags of the engine's version, to tell defaults from choices.
         finder: Makes what finds the literals of the causes; the answer is the same with any.
     """
-    matcher = Matcher(causes, FIXED)
+    matcher = matcher_of(causes, FIXED)
     gatherer, _ = read(
         chunks, matcher, lambda generation: _fails(generation, matcher.causes), finder=finder
     )
@@ -148,6 +148,7 @@ def _facts(
     outcome: str,
 ) -> Diagnosis:
     """What holds whatever the reason is."""
+    config = config_of(dump, table)
     generation = gatherer.generation
     total = total_ranks(dump, generation)
     return Diagnosis(
@@ -161,8 +162,8 @@ def _facts(
         simulated=gatherer.simulated,
         provenance=gatherer.provenance,
         refused=gatherer.refused,
-        config=config_of(dump, table),
-        effective=effective_of(dump, table),
+        config=config,
+        effective=effective_of(dump, table, config),
         timeline=tuple(
             Step(
                 rank=reached.rank,

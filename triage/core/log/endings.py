@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from functools import lru_cache
 
 from triage.core.regex import regex
 
@@ -216,6 +217,7 @@ _COMMUNICATION = regex(
 )
 
 
+@lru_cache(maxsize=512)  # eight ranks say the same
 def ending(text: str) -> Ending | None:
     """What sort of ending the line is part of, or None."""
     return next((kind for kind, pattern in _ORDER if pattern.search(text)), None)

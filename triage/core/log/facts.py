@@ -37,10 +37,10 @@ def config_of(dump: ServerArgsDump | None, table: FlagTable | None) -> Config:
 
 
 def effective_of(
-    dump: ServerArgsDump | None, table: FlagTable | None
+    dump: ServerArgsDump | None, table: FlagTable | None, config: Config
 ) -> tuple[tuple[str, str], ...]:
     """The same values as text, by name, with those that the table does not know."""
-    values: dict[str, Value] = config_of(dump, table).flag_values()
+    values: dict[str, Value] = config.flag_values()
     if dump is not None and table is not None:
         for field in unknown_fields(dump, table):
             if _says(field, dump.values[field]) and not _SECRET.search(field):

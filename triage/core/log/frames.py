@@ -9,17 +9,29 @@ same for most of a startup. Source: call paths of SGLang 0.4 to 0.5.23 and vLLM.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from triage.core.diagnosis import Frame
 from triage.core.regex import regex
 
+
+class _Table:
+    """Patterns on "file:function", each with the phase that it proves; the first counts."""
+
+    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
+        self._rows = [(regex(pattern), phase) for pattern, phase in rows]
+        # The same frames come back in each rank's traceback.
+        self.phase = lru_cache(maxsize=1024)(self._phase)
+
+    def _phase(self, where: str) -> str:
+        return next((phase for pattern, phase in self._rows if pattern.search(where)), "")
+
+
 # Stages that hold whatever is called below them: a buffer that is made on first use in the
 # forward that is captured, a pool that runs out in the first batch.
-_STAGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), phase)
-    for pattern, phase in (
+_STAGES = _Table(
+    (
         (r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run)", "draft-graph-capture"),
         (r"prefill_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
         (r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph", "prefill-graph-capture"),
@@ -31,9 +43,8 @@ _STAGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 # A pattern on "file:function" -> phase.
-_PROOFS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (regex(pattern), phase)
-    for pattern, phase in (
+_PROOFS = _Table(
+    (
         (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
         (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
         (r"flashinfer_autotune\.py:|:_?flashinfer_autotune$", "flashinfer-autotune"),
@@ -82,15 +93,12 @@ _OF_DRAFT = {
 }
 _TOKENIZER = regex(r":get_tokenizer$")
 _IMPORT = regex(r"<frozen importlib\._bootstrap")
-_IMPORTER = re.compile(
-    r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$"
-)
+_IMPORTER = regex(r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$")
 _ENTRY = regex(r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$")
 _CAPTURE = regex(r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$")
 # Weaker: such frames occur in several phases, and tell something only if no other does.
-_WEAK: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (regex(pattern), phase)
-    for pattern, phase in (
+_WEAK = _Table(
+    (
         (r"model_runner\.py:load_model$|worker\w*\.py:load_model$", "weight-load"),
         (r"(transformers/utils/hub|transformers/\w+/auto/\w+_auto)\.py:", "config-load"),
         (r"(file_download|hf_file_system|huggingface_hub/\S+|modelscope/\S+)\.py:", "config-load"),
@@ -118,19 +126,19 @@ def proven_phase(frames: Sequence[Frame]) -> str:
     return _innermost(places, _WEAK)
 
 
-def _innermost(places: Sequence[str], table: Sequence[tuple[re.Pattern[str], str]]) -> str:
+def _innermost(places: Sequence[str], table: _Table) -> str:
     for number in range(len(places) - 1, -1, -1):
-        where = places[number]
-        for pattern, phase in table:
-            if pattern.search(where):
-                outer = places[:number]
-                if phase == "scheduler-init" and any("/disaggregation/" in p for p in outer):
-                    return "pd-init"
-                if any(map(_DRAFT.search, outer)):
-                    return _OF_DRAFT.get(phase, phase)
-                if phase == "config-load" and any(map(_TOKENIZER.search, outer)):
-                    return "tokenizer-processor"
-                return phase
+        phase = table.phase(places[number])
+        if not phase:
+            continue
+        outer = places[:number]
+        if phase == "scheduler-init" and any("/disaggregation/" in p for p in outer):
+            return "pd-init"
+        if any(map(_DRAFT.search, outer)):
+            return _OF_DRAFT.get(phase, phase)
+        if phase == "config-load" and any(map(_TOKENIZER.search, outer)):
+            return "tokenizer-processor"
+        return phase
     return ""
 
 

@@ -255,7 +255,7 @@ class Gatherer:
         if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
             tb = None  # not the message of "a child died", but what stands below it
         blame = not self._of_kernels.isdisjoint(self._seen)
-        if found or tb is not None or blame:
+        if found or blame or tb is not None:
             found |= dict(matcher.benign(line.text))
         for index, captures in found.items():
             if tb is None:

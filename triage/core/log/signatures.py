@@ -54,7 +54,8 @@ class Table(NamedTuple):
     """What a set of causes looks for, made once and kept with them.
 
     `texts` and `triggers` are those of finder.Literals; `owners` are, for each number
-    of a literal, those of the patterns that need it.
+    of a literal, those of the patterns that need it. `near` are the patterns with a
+    literal that is ordinary, and `frequent` what is ordinary in them.
 
     A line is not looked for because it is harmless, what refutes a cause only once there
     is something to refute, and what is ORDINARY only near other lines: all three are in
@@ -65,6 +66,8 @@ class Table(NamedTuple):
     triggers: tuple[tuple[int, tuple[int, ...]], ...]
     patterns: tuple[Pattern, ...]
     owners: tuple[tuple[int, ...], ...]
+    near: tuple[int, ...]
+    frequent: tuple[str, ...]
 
 
 def table_of(causes: Sequence[Cause]) -> Table:
@@ -85,11 +88,17 @@ def table_of(causes: Sequence[Cause]) -> Table:
                     owners.append([])
                 owners[number].append(len(patterns))
             patterns.append(Pattern(index, int(use), pattern, only_text(pattern), needs))
+    near = [n for n, p in enumerate(patterns)
+            if p.use in _LOOKED_FOR and any(map(is_ordinary, p.needs))]  # fmt: skip
+    parts = [part for part in ORDINARY
+             if any(part in text for n in near for text in patterns[n].needs)]  # fmt: skip
     return Table(
         texts=tuple(numbers),
         triggers=literals_of(tuple(numbers)).triggers,
         patterns=tuple(patterns),
         owners=tuple(map(tuple, owners)),
+        near=tuple(near),
+        frequent=tuple(parts),
     )
 
 
@@ -109,6 +118,7 @@ class Causes(Sequence[Cause]):
 
     def __init__(self, count: int, make: Callable[[int], Cause], table: Table) -> None:
         self._made: list[Cause | None] = [None] * count
+        self.matchers: dict[frozenset[str], Matcher] = {}  # a process may read many logs
         self._make = make
         self.table = table
 
@@ -126,6 +136,15 @@ class Causes(Sequence[Cause]):
         if found is None:
             found = self._made[index] = self._make(range(len(self))[index])
         return found
+
+
+def matcher_of(causes: Sequence[Cause], fixed: frozenset[str]) -> Matcher:
+    """The matcher of these causes; that of a knowledge base is made once."""
+    if not isinstance(causes, Causes):
+        return Matcher(causes, fixed)
+    if fixed not in causes.matchers:
+        causes.matchers[fixed] = Matcher(causes, fixed)
+    return causes.matchers[fixed]
 
 
 class Matcher:
@@ -153,7 +172,7 @@ class Matcher:
         self._patterns, self._owners = table.patterns, table.owners
         self._always: list[int] = []
         self._benign: list[int] = []
-        self._near: list[int] = []
+        self._near = table.near
         self._absent: dict[int, list[int]] = {}
         for number, pattern in enumerate(table.patterns):
             if pattern.use == Use.BENIGN:
@@ -162,12 +181,11 @@ class Matcher:
                 self._absent.setdefault(pattern.cause, []).append(number)
             elif not pattern.needs:
                 self._always.append(number)
-            elif any(map(is_ordinary, pattern.needs)):
-                self._near.append(number)
-        needs = [text for number in self._near for text in self._patterns[number].needs]
-        self.frequent = tuple(
-            part.encode() for part in ORDINARY if any(part in text for text in needs)
-        )
+        benign = [table.patterns[number].needs for number in self._benign]
+        # The empty text is in each line: what needs nothing is always tried.
+        self._benign_needs = tuple(dict.fromkeys(t for needs in benign for t in needs or ("",)))
+        self._ordinary = table.frequent
+        self.frequent = tuple(part.encode() for part in table.frequent)
         # A context without a literal is found only in lines that are read anyway.
         self.every_line = any(
             not p.needs and p.use in (Use.MATCH, Use.ABSENT) for p in self._patterns
@@ -195,6 +213,8 @@ class Matcher:
 
     def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """As `match`, for the causes that are none: the line is harmless."""
+        if not any(map(text.__contains__, self._benign_needs)):
+            return iter(())
         return self._search(self._with_needs(self._benign, text), text)
 
     def refuting(self, cause: int) -> tuple[bytes, ...]:
@@ -221,7 +241,7 @@ class Matcher:
         for number in range(len(owners)) if seen is None else seen:
             if number < len(owners) and texts[number] in text:
                 tried.update([n for n in owners[number] if patterns[n].use == use])
-        if self._near:
+        if any(map(text.__contains__, self._ordinary)):
             near = self._with_needs(self._near, text)
             tried.update([n for n in near if patterns[n].use == use])
         return self._search(sorted(tried), text) if tried else iter(())
