@@ -18,11 +18,12 @@ from typing import Any
 
 from triage.core.causes import Cause, Severity
 from triage.core.log.candidates import Candidate
+from triage.core.regex import regex
 
 _SAYS_MUCH = 24  # literal characters of a pattern that hardly match by accident
 _SAYS_LITTLE = 10
 # Texts that Python and CUDA print for faults of many kinds.
-_ACCIDENT = re.compile(
+_ACCIDENT = regex(
     r"^(?:[\w.]+\.)?(?:AssertionError\b(?:$|: ?$)|KeyError: |IndexError: |AttributeError: "
     r"|TypeError: |NameError: |UnboundLocalError: |StopIteration|RecursionError|ZeroDivisionError"
     r"|JSONDecodeError: |UnicodeDecodeError: |NotImplementedError|EOFError|TimeoutError"

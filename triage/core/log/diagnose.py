@@ -212,7 +212,7 @@ def _failed(
         suspects=suspects(cause, message, common.config, root.captures)
         if generation.dump
         else suspects_without_config(message, table),
-        remedies=advice(cause, root.captures),
+        remedies=advice(cause, root.captures, message, common.config, table),
         also=tuple(
             Alternative(cause=c.cause.id, confidence="low") for c in finding.others if c.cause
         )[:8],

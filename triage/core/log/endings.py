@@ -155,7 +155,7 @@ _TROUBLE = _any(
     r"^\[?(?:error|ERROR|Error)\]?: ",
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
-_KERNEL = re.compile(r"\[ *\d+\.\d{3,6}\] ")
+_KERNEL = regex(r"\[ *\d+\.\d{3,6}\] ")
 _NATIVE = regex(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
 _STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"

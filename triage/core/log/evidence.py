@@ -8,7 +8,6 @@ Everything is bounded: of many equal events the first and the last are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +18,7 @@ from triage.core.log.endings import Ending
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
+from triage.core.regex import regex
 
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end
 _RANKS = 256  # ranks whose matches of one cause are kept apart
@@ -29,9 +29,7 @@ _NEAR = 12  # lines between "Fatal Python error" and the stack that belongs to i
 
 T = TypeVar("T")
 # What names a process of one launch, not where its log comes from.
-_PROCESS = re.compile(
-    r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)"
-)
+_PROCESS = regex(r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)")
 
 
 @lru_cache(maxsize=4096)

@@ -9,14 +9,13 @@ append one start to another. Several nodes, containers or servers in one log are
 
 from __future__ import annotations
 
-import re
-
 from triage.core.log.evidence import Generation, source_of
 from triage.core.log.lines import Line
 from triage.core.phases import order
+from triage.core.regex import regex
 
 # What a fresh process, or who starts it, prints first.
-_START = re.compile(
+_START = regex(
     r"vLLM API server version|[Ss]cheduled restart job|\.service: Start(?:ed|ing)\b"
     r"|systemd\[\d+\]: Start(?:ed|ing) |^Start(?:ed|ing) \S+\.service"
     r"|will restart worker group|Restarting worker group"
@@ -28,8 +27,8 @@ LITERALS = frozenset(
     ("API server version", "restart job", "Started ", "Starting ", "worker group",
      "Container image Copyright", "== CUDA ==", "== PyTorch ==", "estarting ", "Attempt ", "Retry ")
 )  # fmt: skip
-_BEGIN = re.compile(r"Init (?:torch distributed|parallel|nccl) begin")
-_NAME = re.compile(r"['\"]?\b(node_rank|port|disaggregation_mode)['\"]?[=:] ?['\"]?([\w-]+)")
+_BEGIN = regex(r"Init (?:torch distributed|parallel|nccl) begin")
+_NAME = regex(r"['\"]?\b(node_rank|port|disaggregation_mode)['\"]?[=:] ?['\"]?([\w-]+)")
 
 
 def launch_name(line: Line) -> str:

@@ -14,6 +14,8 @@ from triage.core.causes import Cause
 from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Suspect
 from triage.core.flags import FlagTable, Known
+from triage.core.log.allowed import allowed
+from triage.core.log.arithmetic import related
 from triage.core.log.endings import is_refused
 from triage.core.regex import regex
 
@@ -23,6 +25,17 @@ _DASHED = regex(r"(?<![\w-])--([a-z][\w-]*)")
 _FIELD = regex(r"\b[a-z]+(?:_[a-z\d]+)+\b")
 _PLACEHOLDER = regex(r"\{(\w+)\}")
 _MOST = 12
+# Words by which messages mean a flag that they do not spell.
+_WORDS = (
+    (regex(r"[Tt]ensor[ _-](?:model[ _-])?parallel|\battn_tp_size|\btp[ _](?:size|world|rank)"),
+     "tp-size"),
+    (regex(r"[Ee]xpert[ _-]parallel|\bep[ _](?:size|world)|moe_ep_size"), "ep-size"),
+    (regex(r"[Pp]ipeline[ _-](?:model[ _-])?parallel|\bpp[ _](?:size|world)"), "pp-size"),
+    (regex(r"[Dd]ata[ _-]parallel|\bdp[ _](?:size|world)"), "dp-size"),
+    (regex(r"\bpage[ _]size"), "page-size"),
+    (regex(r"[Cc]hunked[ _]prefill"), "chunked-prefill-size"),
+    (regex(r"[Cc]ontext[ _]len(?:gth)?\b|max_position_embeddings|max_model_len"), "context-length"),
+)  # fmt: skip
 # Values that every launch has and no message is about.
 _IDENTITY = frozenset(("port", "host", "model-path", "nccl-port", "random-seed"))
 
@@ -48,6 +61,12 @@ def suspects(
         if cause is not None and flag in values:
             found.setdefault(flag, Suspect(flag=flag, value=_value(values[flag]),
                                            why=f"usual reason of {cause.id}"))  # fmt: skip
+    for name in _meant(message):
+        if name in values:
+            found.setdefault(name, Suspect(flag=name, value=_value(values[name]),
+                                           why="the message is about it"))  # fmt: skip
+    for name, why in related(message, values):
+        found.setdefault(name, Suspect(flag=name, value=_value(values[name]), why=why))
     numbers = set(_NUMBER.findall(message)) | {v for v in given.values() if _NUMBER.fullmatch(v)}
     for name, value in values.items():
         if isinstance(value, str) and value in numbers and name not in _IDENTITY:
@@ -72,10 +91,16 @@ def suspects_without_config(message: str, table: FlagTable | None) -> tuple[Susp
             *(spec.name for field in _FIELD.findall(message)
               if table and (spec := table.by_field(field))),
         ]  # fmt: skip
-    return tuple(
-        Suspect(flag=name, value=None, why="the message names it")
-        for name in list(dict.fromkeys(names))[:_MOST]
-    )
+    named = [(name, "the message names it") for name in dict.fromkeys(names)]
+    if not is_refused(message):
+        named += [(name, "the message is about it") for name in _meant(message)
+                  if name not in names and _known(name, table)]  # fmt: skip
+    return tuple(Suspect(flag=name, value=None, why=why) for name, why in named[:_MOST])
+
+
+def _meant(message: str) -> list[str]:
+    """Flags that the message means without their name."""
+    return [name for words, name in _WORDS if words.search(message)]
 
 
 def _known(name: str, table: FlagTable | None) -> bool:
@@ -99,8 +124,25 @@ def _value(value: Value) -> str | bool:
     return " ".join(value) if isinstance(value, tuple) else value
 
 
-def advice(cause: Cause | None, captures: Mapping[str, str]) -> tuple[Advice, ...]:
-    """The cause's remedies, filled in; a change whose number the log lacks is left out."""
+def advice(
+    cause: Cause | None,
+    captures: Mapping[str, str],
+    message: str = "",
+    config: Config | None = None,
+    table: FlagTable | None = None,
+) -> tuple[Advice, ...]:
+    """The cause's remedies, filled in, and what the message itself proposes.
+
+    A change whose number the log lacks is left out.
+    """
+    known = _of_cause(cause, captures)
+    done = {change for one in known for change in one.changes}
+    values = config.flag_values() if config else {}
+    said = allowed(message, values, table)
+    return (*known, *(one for one in said if not done & set(one.changes)))
+
+
+def _of_cause(cause: Cause | None, captures: Mapping[str, str]) -> tuple[Advice, ...]:
     return tuple(
         Advice(
             say=_filled(remedy.say, captures) or remedy.say,
