@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
 
 Text = Annotated[str, Field(min_length=1)]
-Id = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+# A class of the public list has an underscore in its name; it keeps it.
+Id = Annotated[str, Field(pattern=r"^[a-z0-9]+([-_][a-z0-9]+)*$")]
 Scalar = str | bool | int | float
 
 

@@ -30,7 +30,7 @@ from triage.session.reports import redactor
 MOST = 64 << 20  # bytes of a log; a case holds the whole log
 _FRAMES = 2
 _COMMON = frozenset(("forward", "wrapper", "main", "run_scheduler_process", "launch_server"))
-ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+ID = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
