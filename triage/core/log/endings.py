@@ -233,6 +233,7 @@ def is_no_program(text: str) -> bool:
     return _NO_PROGRAM.search(text) is not None
 
 
+@lru_cache(maxsize=64)
 def is_container(text: str) -> bool:
     """Whether the line is a container runtime's: no engine ever ran."""
     return _CONTAINER.search(text) is not None

@@ -75,13 +75,19 @@ def literals_of(texts: Sequence[str]) -> Literals:
     return Literals(tuple(text.encode() for text in texts), found)
 
 
+def _words(text: bytes) -> tuple[bytes, bytes]:
+    """A word that the text holds as a whole, if any; and its longest piece without a space."""
+    pieces = text.split(b" ")
+    return max(pieces[1:-1], key=len, default=b""), max(pieces, key=len)
+
+
 class Plain:
     """Finds literals one after the other."""
 
     def __init__(self, literals: Literals) -> None:
         self._texts = literals.texts
         self._implied = dict(literals.triggers)
-        self._triggers = tuple((n, literals.texts[n]) for n, _ in literals.triggers)
+        self._triggers = [(n, *_words(literals.texts[n])) for n, _ in literals.triggers]
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -91,7 +97,14 @@ class Plain:
         if stop - start > _PART:
             stop = block.find(b"\n", start + _PART, stop) + 1 or stop
         lines: dict[int, list[int]] = {}
-        for number, text in self._triggers:
+        # Most literals are not there. Looking for one of their words among those that are
+        # costs a fraction of looking through all bytes.
+        words = set(block[start:stop].split())
+        joined = b"\n".join(words)
+        for number, whole, part in self._triggers:
+            if whole not in words if whole else part not in joined:
+                continue
+            text = self._texts[number]
             at = block.find(text, start, stop)
             while at >= 0:
                 begin = block.rfind(b"\n", start, at) + 1 or start
