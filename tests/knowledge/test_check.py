@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from triage.core.causes import Role
 from triage.errors import UsageError
-from triage.knowledge import check_causes, load_causes_from
-from triage.knowledge.check import pattern_faults, slowest_s
+from triage.knowledge import check_causes, load_causes, load_causes_from
+from triage.knowledge.check import slowest_s
+from triage.knowledge.shapes import ORDINARY_LINES, literal_faults, pattern_faults
 
 GOOD = """\
 id: {id}
@@ -117,6 +119,8 @@ def test_a_folder_without_causes_is_an_error(tmp_path: Path) -> None:
         ("(a+)+$", "nested unbounded repeats"),
         ("(?:ab*c)*", "nested unbounded repeats"),
         ("a{0,500}", "a repeat above 200"),
+        (r"lib[\w.]+\w*x", "two unbounded repeats of the same characters in a row"),
+        (r"a.*(b)?\S+", "two unbounded repeats of the same characters in a row"),
     ],
 )
 def test_patterns_that_other_engines_lack_or_that_explode_are_named(
@@ -132,3 +136,37 @@ def test_a_plain_pattern_has_no_fault() -> None:
 def test_a_quadratic_pattern_is_measured_as_slow() -> None:
     assert slowest_s(re.compile(r"\w+;"), ["ab;"]) > 0.005
     assert slowest_s(re.compile(r"Error: \w+ broke"), ["Error: it broke"]) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        (r"\d+ of \d+", "no text of 6 characters is in every line that it matches"),
+        ("(?i)out of memory", "no text of 6 characters is in every line that it matches"),
+        ("(CUDA|HIP) went away", None),
+        (r"token usage: 0\.\d", "every healthy log is full of its text 'token usage: 0.'"),
+        ("Decode batch with an error", None),
+    ],
+)
+def test_a_text_that_finds_too_many_lines_or_none_is_named(pattern: str, fault: str | None) -> None:
+    assert list(literal_faults(pattern, 6)) == ([fault] if fault else [])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\d+ \d+", r"[a-z]+[0-9]+", "a*b+", r"\S+ \S+", r"(?:\w+: )?\w+", r".{1,80}.{1,80}"],
+)
+def test_repeats_that_cannot_share_characters_are_no_fault(pattern: str) -> None:
+    assert list(pattern_faults(pattern)) == []
+
+
+def test_the_ordinary_lines_are_no_findings() -> None:
+    causes = [c for c in load_causes() if c.role is Role.ROOT and not c.hang]
+    hits = [
+        (cause.id, line)
+        for cause in causes
+        for pattern in cause.patterns
+        for line in ORDINARY_LINES
+        if re.search(pattern, line)
+    ]
+    assert hits == []

@@ -10,18 +10,17 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from triage.core.causes import Role
 from triage.core.phases import PHASES
 from triage.errors import UsageError
 from triage.knowledge.loader import cause_files, load_cause_file
 from triage.knowledge.schema import CauseFile
+from triage.knowledge.shapes import PART, WHOLE, literal_faults, pattern_faults
 from triage.knowledge.stored import CAUSES, load_causes, load_flag_table
 
 LINE_BYTES = 4096  # the classifier looks at no more of a line
 SLOW_S = 0.005  # for one pattern on one hostile line
-MAX_REPEAT = 200
 _TRIES = 3
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -61,6 +60,13 @@ def check_patterns(file: CauseFile) -> Iterator[str]:
     """Patterns that do not compile, are dangerous or slow, or disagree with their examples."""
     for text in (*file.patterns, *file.frames, *file.context, *file.absent):
         yield from (f"{why}: {text}" for why in pattern_faults(text))
+    if file.role is not Role.BENIGN:
+        for text in file.patterns:
+            yield from (f"{why}: {text}" for why in literal_faults(text, WHOLE))
+        for text in file.context:
+            yield from (f"{why}: {text}" for why in literal_faults(text, PART))
+        for text in file.absent:
+            yield from (f"{why}: {text}" for why in literal_faults(text, PART, always=False))
     compiled = _compiled(file)
     for pattern in compiled:
         if not any(pattern.search(example) for example in file.examples):
@@ -118,45 +124,6 @@ def check_flags(file: CauseFile) -> Iterator[str]:
         spec = table.specs.get(name)
         if spec is None:
             yield f"there is no flag {name}; write its canonical name, or list it in fork_flags"
-
-
-def pattern_faults(text: str) -> Iterator[str]:
-    """What makes a pattern unfit: it must mean the same in re, RE2 and Hyperscan, in linear time.
-
-    So: no look-around, no back-reference, no unbounded repeat inside another
-    one, and no bounded repeat above 200.
-    """
-    try:
-        re.compile(text)
-        tree = re._parser.parse(text)  # type: ignore[attr-defined]
-    except (re.error, RecursionError) as error:
-        yield f"does not compile ({error})"
-        return
-    yield from dict.fromkeys(_faults(tree, unbounded=False))
-
-
-def _faults(node: Any, *, unbounded: bool) -> Iterator[str]:
-    for operation, value in node:
-        name = str(operation)
-        if name in ("ASSERT", "ASSERT_NOT"):
-            yield "look-around"
-        elif name in ("GROUPREF", "GROUPREF_EXISTS"):
-            yield "back-reference"
-        elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            _, high, inner = value
-            endless = str(high) == "MAXREPEAT"
-            if endless and unbounded:
-                yield "nested unbounded repeats"
-            if not endless and high > MAX_REPEAT:
-                yield f"a repeat above {MAX_REPEAT}"
-            yield from _faults(inner, unbounded=unbounded or endless)
-        elif name == "SUBPATTERN":
-            yield from _faults(value[-1], unbounded=unbounded)
-        elif name == "ATOMIC_GROUP":
-            yield from _faults(value, unbounded=unbounded)
-        elif name == "BRANCH":
-            for branch in value[1]:
-                yield from _faults(branch, unbounded=unbounded)
 
 
 def hostile_lines(examples: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.core.log.pattern import name_of, pattern_of
-from triage.knowledge.check import pattern_faults, slowest_s
+from triage.knowledge.shapes import pattern_faults, slowest_s
 
 
 @pytest.mark.parametrize(
