@@ -94,7 +94,7 @@ def _faults(node: Any, *, unbounded: bool) -> Iterator[str]:
 
 
 def _in_a_row(node: Any) -> Iterator[str]:
-    """Unbounded repeats between which nothing must stand: a line of theirs is split in many ways."""
+    """Unbounded repeats between which nothing must stand: a line can be split in many ways."""
     before: frozenset[int] = frozenset()  # what the last one can match
     for operation, value in node:
         name = str(operation)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.core.log.pattern import name_of, pattern_of
-from triage.knowledge.shapes import pattern_faults, slowest_s
+from triage.knowledge.check import slowest_s
+from triage.knowledge.shapes import pattern_faults
 
 
 @pytest.mark.parametrize(
