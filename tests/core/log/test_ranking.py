@@ -229,3 +229,71 @@ def test_a_dying_interpreters_stack_tells_phase_and_cause() -> None:
 def test_a_watchdogs_stacks_are_no_exception() -> None:
     d = found(started(2) + STACK)
     assert (d.outcome, d.cause) == ("hung", None)
+
+
+def test_a_pattern_on_the_stack_has_the_line_of_the_death_as_root() -> None:
+    inside = Cause(
+        id="inside", title="t", severity=Severity.FATAL, patterns=("in ncclCommInitRank",)
+    )
+    text = started(2) + FAULT + STACK
+    d = found(text, inside)
+    assert d.root is not None
+    assert (d.cause, d.root.line) == ("inside", line_of(text, "Fatal Python error"))
+
+
+def test_what_a_cut_head_hides_makes_a_rival_doubtful_and_a_lone_cause_likely() -> None:
+    said = "the number of tokens does not fit the buffer of this layout"
+    plain = Cause(id="plain", title="t", patterns=("does not fit the buffer of",))
+    precise = Cause(
+        id="precise", title="t", patterns=(said,), context=("'tp_size': 2",), yields_to=()
+    )
+    error = record("TP0", f"ValueError: {said}")
+    whole, cut = started(2) + error, error + SIGQUIT
+    assert found(whole, precise).confidence == "high"
+    d = found(cut, plain, precise)
+    assert (d.cause, d.confidence, [a.cause for a in d.also]) == ("plain", "medium", ["precise"])
+    alone = found(cut, precise)
+    assert (alone.cause, alone.confidence) == ("precise", "medium")
+    assert found(started(4) + error, precise).cause is None
+
+
+def test_a_librarys_line_is_in_the_phase_of_the_exception_that_passes_it_on() -> None:
+    failed = Cause(id="failed", title="t", patterns=("cuMemCreate failed",))
+    text = (
+        started(2)
+        + "E0121 10:03:11.551047  2113 nvlink_transport.cpp:614] cuMemCreate failed: 800\n"
+    )
+    text += record(
+        "TP0", "RuntimeError: registration failed", file="/a/sglang/srt/disaggregation/conn.py"
+    )
+    d = found(text, failed)
+    assert (d.cause, d.phase) == ("failed", "pd-init")
+
+
+def test_a_bare_assertion_gives_way_to_a_line_of_its_cause_and_rank() -> None:
+    cause = Cause(id="c", title="t", patterns=("workspace could not be made", "^AssertionError$"))
+    text = started(2) + "[2026-07-01 12:00:02 TP1] the workspace could not be made\n"
+    d = found(text + record("TP1", "AssertionError"), cause)
+    assert d.root is not None
+    assert d.root.line == 4
+    told = found(text + record("TP1", "AssertionError: the workspace could not be made"), cause)
+    assert told.root is not None
+    assert told.root.line > 4
+
+
+def test_a_communicators_warning_is_about_the_distributed_start() -> None:
+    bind = Cause(id="bind", title="t", patterns=("Failed to bind",))
+    d = found(
+        "node0:7:9 [1] transport/nvls.cc:287 NCCL WARN Failed to bind memory\n" + SIGQUIT, bind
+    )
+    assert (d.cause, d.phase) == ("bind", "dist-init")
+
+
+def test_vllm_says_how_many_workers_there_are() -> None:
+    text = "(EngineCore_DP0 pid=6) INFO 09-07 11:01:50 [core.py:96] Initializing a V1 LLM engine" \
+        " (v0.15.1) with config: model='x', tensor_parallel_size=2, pipeline_parallel_size=1\n"  # fmt: skip
+    for n in (0, 1):
+        text += f"(Worker_TP{n} pid=7) ERROR 09-07 11:01:50 [w.py:7] RuntimeError: no device\n"
+    d = found(text)
+    assert (d.ranks, d.ranks_total) == (("all",), 2)
+    assert found(text.replace("size=2", "size=4")).ranks == ("TP0", "TP1")

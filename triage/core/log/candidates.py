@@ -18,8 +18,10 @@ from triage.core.log.endings import (
     Ending,
     ending,
     is_communication,
+    is_communicator,
     is_container,
     is_load_barrier,
+    is_native,
     is_no_program,
     is_refused,
 )
@@ -37,6 +39,7 @@ _SIGNPOSTS = frozenset(
      "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
      "ImportError", "FileNotFoundError", "Empty")
 )  # fmt: skip
+_CLOSE = 60  # lines between a library's complaint and the exception that passes it on
 _NEAR = 200  # lines between a line without a landmark and an exception that tells its phase
 
 
@@ -51,7 +54,8 @@ class Candidate:
     in native code, whose reason may stand above it. `chain` is the line of the newest
     exception of a chain (0: none), and `place` the position among its exceptions, in
     order of preference. `specific` counts what the cause demanded beside the pattern.
-    `source` is the wrapper's name of the stream, `said` what a second line adds.
+    `source` is the wrapper's name of the stream, `said` what a second line adds;
+    `unproven` a cause whose demand may have been met in a head that is cut off.
     """
 
     line: int
@@ -74,6 +78,7 @@ class Candidate:
     specific: int = 0
     source: str = ""
     said: str = ""
+    unproven: bool = False
 
     def fingerprint(self) -> tuple[str, str]:
         """The name that the failure has without a cause, and its pre-image."""
@@ -165,17 +170,25 @@ def _of_chain(
             if cause.role is not Role.ROOT or cause.hang:
                 continue
             supported = generation.supported.get(index)
+            unproven = _unproven(cause, supported, generation)
+            if unproven:
+                supported = member.line
             if not eligible(cause, phases, line=member.line, frames=frames, supported=supported):
                 continue
-            named = True
+            named |= not unproven
             yield _of_traceback(
                 member, members, generation, base, cause=cause, captures=captures,
                 noise=noise, echo=echo, chain=tb.line, place=number,
-                specific=_specific(cause, phases),
+                specific=_specific(cause, phases), unproven=unproven,
             )  # fmt: skip
     if not named:
         echo = ending(best.text) is Ending.SURVIVOR or Role.CASCADE in roles
         yield _of_traceback(best, members, generation, base, noise=noise, echo=echo, chain=tb.line)
+
+
+def _unproven(cause: Cause, supported: int | None, generation: Generation) -> bool:
+    """Whether the cause demands a line that may have stood in the head that is cut off."""
+    return bool(cause.context) and supported is None and not generation.dump
 
 
 def _specific(cause: Cause, phases: set[str]) -> int:
@@ -206,6 +219,7 @@ def _of_traceback(
     chain: int = 0,
     place: int = 0,
     specific: int = 0,
+    unproven: bool = False,
 ) -> Candidate:
     timeline = generation.timeline
     passed = strength > 0 and timeline.passed(tb.rank, tb.line, tagged=not _untagged(tb.rank))
@@ -213,7 +227,7 @@ def _of_traceback(
         line=tb.line, offset=tb.offset, rank=tb.rank, time=tb.time, text=tb.text, tb=tb,
         phase=_phase(tb, members, generation, cause), strength=strength, cause=cause,
         captures=captures or {}, passed=passed, noise=noise, echo=echo, chain=chain, place=place,
-        specific=specific, source=source_of(tb.wrapper),
+        specific=specific, source=source_of(tb.wrapper), unproven=unproven,
     )  # fmt: skip
 
 
@@ -264,7 +278,7 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
         cause = causes[hit.cause]
         if cause.role is not Role.ROOT or cause.hang or cause.severity is Severity.INFO:
             continue
-        line = hit.line
+        line = generation.head_of_stack(hit.line)
         frames = generation.dump_at(line.number)
         phase = _of_hit(hit, generation)
         phases = {phase, _of_line(line.text, hit.phase)} - {"unknown"} or {"unknown"}
@@ -291,7 +305,10 @@ def _of_hit(hit: Hit, generation: Generation) -> str:
     told = _of_line(hit.line.text, hit.phase)
     if told != hit.phase:
         return told
-    proven = proven_phase(generation.dump_at(hit.line.number))
+    proven = proven_phase(generation.dump_at(generation.head_of_stack(hit.line).number))
+    if not proven and is_native(hit.line.text):  # a landmark is another rank's, perhaps
+        close = (tb for tb in generation.tracebacks if 0 < tb.head - hit.line.number <= _CLOSE)
+        proven = next((phase for tb in close if (phase := proven_phase(tb.frames))), "")
     if proven or told != "unknown":
         return proven or told
     near = [tb for tb in generation.tracebacks if abs(tb.head - hit.line.number) <= _NEAR]
@@ -328,4 +345,6 @@ def _of_line(text: str, phase: str) -> str:
         return "import"
     if is_container(text):
         return "container"
+    if phase in ("unknown", "device-init", "process-spawn") and is_communicator(text):
+        return "dist-init"
     return "warmup-request" if BIND in text else phase

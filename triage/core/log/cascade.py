@@ -18,7 +18,7 @@ from itertools import pairwise
 from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
 from triage.core.log.candidates import Candidate, candidates
-from triage.core.log.confidence import weight
+from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
 from triage.core.log.endings import BIND, Ending, is_native, is_peer_gone, is_standstill
 from triage.core.log.evidence import Generation
@@ -100,6 +100,9 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
     ranking = _Ranking(list(everything))
     ranking.say("candidates", everything)
     ranking.drop("a consequence, or harmless", lambda c: c.noise)
+    unproven = ranking.drop(
+        "what it demands may have stood in the head that is cut off", lambda c: c.unproven
+    )
     before = list(ranking.left)
     ranking.drop("the rank went on after it", lambda c: c.passed)
     ranking.drop(
@@ -134,7 +137,17 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
         earlier = _sequence(ranking.left, generation.spans)
         ranking.left.sort(key=lambda c: _key(c, earlier[id(c)], certain=certain))
         root = _first_alike(_best_on_line(ranking), ranking.left)
-    return _finish(root, everything, ranking, generation, causes, silent=silent, echoed=echoed)
+        root, unproven = _likely(root, unproven, ranking)
+    return _finish(
+        root,
+        everything,
+        ranking,
+        generation,
+        causes,
+        silent=silent,
+        echoed=echoed,
+        unproven=unproven,
+    )
 
 
 def _best_on_line(ranking: _Ranking) -> Candidate:
@@ -149,6 +162,20 @@ def _best_on_line(ranking: _Ranking) -> Candidate:
     if best is not root:
         ranking.say("a cause whose pattern says more of the line", [best])
     return best
+
+
+def _likely(
+    root: Candidate, unproven: Sequence[Candidate], ranking: _Ranking
+) -> tuple[Candidate, list[Candidate]]:
+    """The root, or the one cause of its line that lacks nothing but the head of the log."""
+    rivals = [c for c in unproven if c.line == root.line]
+    names = {c.cause.id for c in rivals if c.cause}
+    if root.cause is not None or len(names) != 1 or not says_much(rivals[0]):
+        return root, rivals
+    ranking.say("nothing speaks against it but that the head is cut off", rivals[:1])
+    alike = [c for c in unproven if c.signature == rivals[0].signature]
+    ranking.left = [c for c in ranking.left if c.line not in {a.line for a in alike}] + alike
+    return rivals[0], []
 
 
 def _first_alike(root: Candidate, left: Sequence[Candidate]) -> Candidate:
@@ -291,15 +318,18 @@ def _prefer_tracebacks(ranking: _Ranking) -> None:
     """
     ended = [c for c in ranking.left if c.cause and c.tb and c.strength == 0]
     first = {c.cause.id: c.line for c in reversed(ended) if c.cause}
-    ranking.drop(
-        "the same cause has an exception",
-        lambda c: (
-            c.cause is not None
-            and c.tb is None
-            and c.cause.id in first
-            and not (is_native(c.text) and c.line < first[c.cause.id])
-        ),
-    )
+    # A bare assertion says less than a line of its rank.
+    mute = {(c.cause.id, c.rank) for c in ended if c.cause and c.tb and not c.tb.message}
+    gone: list[Candidate] = []
+    for c in ranking.left:
+        if c.cause is None or c.tb is not None or c.cause.id not in first:
+            continue
+        says_it = is_native(c.text) or (c.cause.id, c.rank) in mute
+        if says_it and c.line < first[c.cause.id]:
+            c.strength = 0  # the exception shows that the process ended with it
+        else:
+            gone.append(c)
+    ranking.remove("the same cause has an exception", gone)
 
 
 def _prefer_the_odd(ranking: _Ranking, generation: Generation) -> None:
@@ -373,6 +403,7 @@ def _finish(
     *,
     silent: tuple[str, ...],
     echoed: bool,
+    unproven: Sequence[Candidate],
 ) -> Finding:
     same: list[Candidate] = []
     others: dict[str, Candidate] = {}
@@ -380,7 +411,7 @@ def _finish(
         mark = root.signature
         same = sorted((c for c in ranking.left if c.signature == mark), key=lambda c: c.line)
         ranking.say("root", [root])
-        for c in ranking.left:
+        for c in (*ranking.left, *unproven):
             if c.cause is not None and c.signature != mark:
                 others.setdefault(c.cause.id, c)
     cascade = consequences(root, same, everything, generation, causes)

@@ -49,7 +49,7 @@ def confidence_of(root: Candidate | None, others: Sequence[Candidate], *, echoed
         return "low" if echoed or root.strength else "medium"
     fatal = root.strength == 0 and (root.tb is not None or cause.severity is Severity.FATAL)
     rivals = any(c.line == root.line for c in others)
-    doubtful = echoed or root.echo or root.place > 0 or rivals or not fatal
+    doubtful = root.unproven or echoed or root.echo or root.place > 0 or rivals or not fatal
     return "high" if not doubtful and _is_telling(root, cause) else "medium"
 
 
@@ -60,6 +60,13 @@ def _is_telling(root: Candidate, cause: Cause) -> bool:
         return demands and (root.specific > 1 or size >= _SAYS_MUCH)
     seen = root.specific >= demands + bool(cause.phases)
     return size >= _SAYS_MUCH or (seen and root.specific > 0 and size >= _SAYS_LITTLE)
+
+
+def says_much(c: Candidate) -> bool:
+    """Whether the text alone makes the cause likely."""
+    if c.cause is None or _ACCIDENT.search(c.text):
+        return False
+    return weight(c.cause, c.text) >= _SAYS_MUCH
 
 
 def weight(cause: Cause, text: str) -> int:

@@ -156,6 +156,9 @@ _TROUBLE = _any(
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
 _KERNEL = regex(r"\[ *\d+\.\d{3,6}\] ")
+_SETUP = regex(
+    r"\b(?:ibvwrap|ibvsymbols|nvls|shmutils|shm|init|bootstrap|socket|net_ib|transport)\.cc"
+)
 _NATIVE = regex(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
 _STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"
@@ -252,6 +255,11 @@ def is_standstill(text: str) -> bool:
 def is_kernel(text: str) -> bool:
     """Whether the operating system's kernel printed the line."""
     return text[:1] == "[" and _KERNEL.match(text) is not None
+
+
+def is_communicator(text: str) -> bool:
+    """Whether NCCL warns while it sets up a communicator."""
+    return "NCCL WARN" in text and _SETUP.search(text) is not None
 
 
 def is_native(text: str) -> bool:

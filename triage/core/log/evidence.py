@@ -94,6 +94,7 @@ class Generation:
     what: dict[str, tuple[int, str]] = field(default_factory=dict)  # stream -> line, what()
     supported: dict[int, int] = field(default_factory=dict)
     dump: str = ""
+    sizes: dict[str, int] = field(default_factory=dict)  # of the layout, where vLLM prints them
     ready: int = 0
     stop: int = 0
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
@@ -143,6 +144,18 @@ class Generation:
         """The stack that a dying interpreter printed just below this line, innermost last."""
         near = (tb.frames for tb in self.stacks if 0 <= tb.line - line <= _NEAR)
         return next(near, [])
+
+    def head_of_stack(self, line: Line) -> Line:
+        """The line that says that the interpreter dies, if this one is of the stack below it."""
+        stack = next((tb for tb in self.stacks if tb.line <= line.number <= tb.last), None)
+        if stack is None:
+            return line
+        above = [
+            head
+            for head, _ in self.of(Ending.ABORT)
+            if 0 <= stack.line - head.number <= _NEAR and head.wrapper == line.wrapper
+        ]
+        return above[0] if above else line
 
     def said_after(self, line: Line) -> str:
         """What a C++ exception says on the line below the one that names its type."""

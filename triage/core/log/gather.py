@@ -35,6 +35,7 @@ _WAITING = ("process-spawn", "config-load", "unknown")  # where the main process
 _MATCHED = 64  # matches kept of one traceback
 
 _WHAT = regex(r"\s*what\(\): +(.*)")
+_SIZES = regex(r"\b((?:tensor|pipeline|data)_parallel_size)['\"]?[=:] ?(\d{1,4})\b")
 _REPLAY = regex(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
 _VERSION = regex(
     r"(?:vLLM API server version|sglang(?: version)?[ :=v]+|lmsysorg/sglang:v) ?(\d+\.\d+\.\d+\S*)",
@@ -55,7 +56,7 @@ _KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce
             "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
 _GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Exception", "Interrupt",
             "hit an exception", "triage.replay", "graph failed", "server version",
-            "Process Spawn")  # fmt: skip
+            "Process Spawn", "tensor_parallel_size")  # fmt: skip
 
 
 # Beside the causes' own: landmarks, endings, exceptions, kernels.
@@ -233,6 +234,8 @@ class Gatherer:
             key = f"{line.wrapper} {line.rank}"
             if key not in generation.what and len(generation.what) < _STREAMS:
                 generation.what[key] = (line.number, said[1])
+        if "tensor_parallel_size" in text and not generation.sizes:
+            generation.sizes = {name: int(size) for name, size in _SIZES.findall(text)}
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
             generation.ready = line.number

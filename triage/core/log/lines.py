@@ -53,7 +53,7 @@ _NCCL_HEAD = regex(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
 _TORCH_RANK = regex(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
 _VLLM_LEVEL = regex(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
-    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[[^\]\s]+\] ?"
+    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[^\]\s]+\] ?"
 )
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"

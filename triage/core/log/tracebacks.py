@@ -191,6 +191,7 @@ class _Stream:
         if frame is None or self.dump is None:
             self.end_dump()
             return False
+        self.dump.last = self.dump.line + len(self.dump.frames) + 1
         function = frame[3] or text[frame.end() :].strip().removeprefix("in ")
         if len(self.dump.frames) < _LAST_FRAMES:
             self.dump.frames.insert(0, Frame(file=frame[1][:400], line=int(frame[2][:9]),
