@@ -14,6 +14,7 @@ from textwrap import wrap
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
 from triage.core.config import Flag as ConfigFlag
 from triage.core.diagnosis import Advice, Diagnosis, Explained, Root
+from triage.core.phases import order
 from triage.core.regex import regex
 
 WIDTH = 80
@@ -43,6 +44,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
         lines += _labelled("refused", d.refused)
     lines += _root(d)
     lines += _because(d)
+    lines += _reached(d)
     for decoy in d.decoys[:3]:
         lines += _labelled("ignore", f"line {decoy.line}: {decoy.why}")
     lines += _consequences(d)
@@ -113,6 +115,18 @@ def _because(d: Diagnosis) -> Iterator[str]:
         yield from _labelled(
             "because", f"only line {d.cascade[0]} tells of the end; the kernel log may tell more"
         )
+
+
+def _reached(d: Diagnosis) -> Iterator[str]:
+    """How far each rank came, where some came less far than others."""
+    if d.outcome != "hung":
+        return
+    last = {step.rank: step.phase for step in d.timeline if step.rank != "main"}
+    phases = {phase: [r for r, p in last.items() if p == phase] for phase in last.values()}
+    if len(phases) > 1:
+        for phase, ranks in sorted(phases.items(), key=lambda item: order(item[0])):
+            more = f" and {len(ranks) - 4} more" if len(ranks) > 4 else ""  # noqa: PLR2004
+            yield from _labelled("reached", f"{phase}: {', '.join(ranks[:4])}{more}")
 
 
 def _consequences(d: Diagnosis) -> Iterator[str]:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
 from triage.core.log.candidates import Candidate, candidates
+from triage.core.log.clock import seconds
 from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
 from triage.core.log.endings import BIND, Ending, is_native, is_peer_gone, is_standstill
@@ -232,18 +233,6 @@ def _sequence(left: Sequence[Candidate], spans: Mapping[str, list[int]]) -> dict
     late = {name for name, at in times.items() if at - start > _SKEW}
     far = max(c.line for c in left) + 1
     return {id(c): c.line + (far if c.source in late else 0) for c in left}
-
-
-def seconds(time: str | None) -> float | None:
-    """Seconds of a printed time with a date, for comparison only; None without a date."""
-    if time is None or len(time) < 19 or time[4:5] != "-":  # noqa: PLR2004
-        return None
-    try:
-        year, month, day = int(time[:4]), int(time[5:7]), int(time[8:10])
-        hour, minute, second = int(time[11:13]), int(time[14:16]), int(time[17:19])
-    except ValueError:
-        return None
-    return float((((year * 12 + month) * 31 + day) * 24 + hour) * 3600 + minute * 60 + second)
 
 
 def _told_twice(everything: Sequence[Candidate]) -> None:

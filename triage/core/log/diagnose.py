@@ -24,9 +24,9 @@ from triage.core.log.facts import config_of, effective_of, ranks_of, total_ranks
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.gather import FIXED, Gatherer, read
-from triage.core.log.hang import hung_at, no_progress, stands_still
+from triage.core.log.hang import hung_at, no_progress, stands_still, waited_in_vain
 from triage.core.log.lines import Line
-from triage.core.log.ranks import dead, resolved
+from triage.core.log.ranks import dead, members, resolved
 from triage.core.log.signatures import matcher_of
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
@@ -120,6 +120,8 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
             return "hung"
         case Interrupted():
             return "interrupted"
+        case Crashed(exit_code=124) if root is None and not generation.of(Ending.DEATH):
+            return "hung"  # what `timeout` ends with
         case Crashed():
             return "failed"
         case None:
@@ -135,7 +137,7 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
     if _died(generation, after=0):
         return "failed"
     if generation.stop:
-        return "interrupted"
+        return "hung" if waited_in_vain(generation) else "interrupted"
     return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"
 
 
@@ -296,7 +298,9 @@ def _hung(
 
 def _standing(generation: Generation) -> list[str]:
     """The ranks that came least far: the others wait for them."""
-    phases = {r: p for r, p in generation.timeline.phases.items() if r in generation.tags}
+    known = set(members(generation.tags))
+    reached = ((resolved(r, generation.tags), p) for r, p in generation.timeline.phases.items())
+    phases = {rank: phase for rank, phase in reached if rank in known}
     if not phases:
         return ["main"]
     least = min(map(order, phases.values()))

@@ -98,6 +98,7 @@ _STOP = _any(
     r"CANCELLED AT \S+ (?:DUE TO|\*\*\*)",
     r"^timeout: sending signal (?:TERM|KILL|INT)",
     r"start operation timed out\. Terminating",
+    r"\bexit(?:ed with)? (?:code|status) 124\b",
 )
 # A command line that argparse refuses; compilers write "name: error: ..." too.
 _REFUSED = _any(
@@ -155,6 +156,9 @@ _TROUBLE = _any(
     r"^\[?(?:error|ERROR|Error)\]?: ",
 )
 _ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
+_TIMEOUT = regex(
+    r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out"
+)
 _KERNEL = regex(r"\[ *\d+\.\d{3,6}\] ")
 _SETUP = regex(
     r"\b(?:ibvwrap|ibvsymbols|nvls|shmutils|shm|init|bootstrap|socket|net_ib|transport)\.cc"
@@ -181,7 +185,7 @@ LITERALS = frozenset(
         "ChildFailed", "ProcessExited", "remote peer", "BrokenPipe", "ConnectionReset",
         "ConnectionAborted", "Timeout at NCCL", "data inconsistency", "setup connections",
         "Abort COMPLETE", "signal 15", "signal 2", "Stopping", "CANCELLED AT", "sending signal",
-        "start operation timed", "can't open file", "command not found", ": not found",
+        "start operation timed", " code 124", " status 124", "can't open file", "command not found", ": not found",
         "No such file", "ermission denied", "exec format", "executable file", "container process",
         "OCI runtime", "from daemon", "Failed at step", "panicked at", "Assertion ",
         "Illegal instruction", "Floating point", "Segfault encountered", "*** SIG", "double free",
@@ -250,6 +254,11 @@ def is_load_barrier(text: str) -> bool:
 def is_standstill(text: str) -> bool:
     """Whether the engine's own watchdog says that nothing happens: a hang, whoever ends it."""
     return _STANDSTILL in text and "atchdog" in text
+
+
+def is_timeout(text: str) -> bool:
+    """Whether the stop came from a time-out outside of the server."""
+    return _TIMEOUT.search(text) is not None
 
 
 def is_kernel(text: str) -> bool:

@@ -10,8 +10,14 @@ from collections.abc import Sequence
 
 from triage.core.causes import Cause, Role
 from triage.core.log.candidates import Candidate, eligible
-from triage.core.log.endings import Ending, is_standstill
+from triage.core.log.clock import seconds
+from triage.core.log.endings import Ending, is_standstill, is_timeout
 from triage.core.log.evidence import Generation
+
+# Seconds without a landmark after which a stop means that somebody waited in vain.
+_PATIENCE, _SLOW_PATIENCE, _OUTER = 600, 1800, 60
+_SLOW = frozenset(("model-construct", "weight-load", "memory-profiling", "graph-capture",
+                   "flashinfer-autotune", "prefill-graph-capture", "draft-worker-init"))  # fmt: skip
 
 
 def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None:
@@ -54,6 +60,24 @@ def stands_still(generation: Generation) -> bool:
         is_standstill(line.text) and line.number > since and (not first or line.number < first)
         for line, _ in generation.of(Ending.SURVIVOR)
     )
+
+
+def waited_in_vain(generation: Generation) -> bool:
+    """Whether the launch was stopped because it had not gone on for too long.
+
+    An outer time-out says so itself; else the silence before the stop has to be long for
+    the phase. Without times nobody can tell, and somebody just stopped it.
+    """
+    stop = next((line for line, _ in generation.of(Ending.STOP)), None)
+    last = generation.timeline.last
+    if stop is None or last is None:
+        return False
+    outer = is_timeout(stop.text)
+    now, then = seconds(stop.time), seconds(last.line.time)
+    if now is None or then is None:
+        return outer and last.phase != "weight-load"
+    slow = last.phase in _SLOW
+    return now - then >= (_OUTER if outer else _SLOW_PATIENCE if slow else _PATIENCE)
 
 
 def no_progress(generation: Generation) -> Candidate | None:
