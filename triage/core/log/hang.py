@@ -16,8 +16,10 @@ from triage.core.log.evidence import Generation
 
 # Seconds without a landmark after which a stop means that somebody waited in vain.
 _PATIENCE, _SLOW_PATIENCE, _OUTER = 600, 1800, 60
-_SLOW = frozenset(("model-construct", "weight-load", "memory-profiling", "graph-capture",
-                   "flashinfer-autotune", "prefill-graph-capture", "draft-worker-init"))  # fmt: skip
+_SLOW = frozenset(
+    ("model-construct", "weight-load", "memory-profiling", "graph-capture",
+     "flashinfer-autotune", "prefill-graph-capture", "draft-worker-init")
+)  # fmt: skip
 
 
 def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None:
