@@ -13,7 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.core.causes import Cause, Role
+from triage.core.diagnosis import Frame
 from triage.core.log.diagnose import diagnose
+from triage.core.log.frames import place
+from triage.core.log.landmarks import DUMP
 from triage.core.log.lines import clean
 from triage.core.log.literals import cover
 
@@ -126,6 +129,8 @@ class Literals:
         A line that a pattern matches is looked at with reason, in healthy logs too: a benign
         cause is there for that, and a hang is told by what came before it.
         """
+        if DUMP.encode() in raw:
+            return False  # one line a start, which is read in any case
         texts = [line.text for line in clean(raw, 0, 1, (at,))]
         patterns = [pattern for _, pattern in self._owners[literal]]
         return not any(pattern.search(text) for pattern in patterns for text in texts)
@@ -166,8 +171,11 @@ def _shadowed(roots: Sequence[Cause], causes: Sequence[Cause]) -> Iterator[Entry
     for cause in roots:
         if cause.hang or cause.context or cause.absent:
             continue  # these need more of a log than a line
+        # Where a rival cannot be in one of the cause's phases, the cause wins there.
         allowed = set(cause.phases)
-        rivals = [c for c in causes if not c.phases or not allowed or allowed & set(c.phases)]
+        rivals = [
+            c for c in causes if c is cause or not c.phases or (allowed and allowed <= {*c.phases})
+        ]
         won_by = {example: _winner(cause, example, rivals) for example in cause.examples}
         for pattern in cause.patterns:
             own = [by for example, by in won_by.items() if re.search(pattern, example)]
@@ -184,11 +192,16 @@ def _shadowed(roots: Sequence[Cause], causes: Sequence[Cause]) -> Iterator[Entry
 
 def _winner(cause: Cause, example: str, rivals: Sequence[Cause]) -> str | None:
     """The cause of a launch that dies with this line."""
-    frame = re.sub(r"\W+", "_", cause.frames[0]) if cause.frames else "run"
+    file, function = "engine/part.py", "run"
+    if cause.frames:
+        named = _like(cause.frames[0])
+        if named is None:
+            return None  # no frame that we can make up says whether the pattern wins
+        file, function = named
     if _EXCEPTION.match(example):
         lines = [
             "[2026-01-01 00:00:01] Scheduler hit an exception: Traceback (most recent call last):",
-            f'  File "/opt/venv/lib/python3.11/site-packages/engine/part.py", line 1, in {frame}',
+            f'  File "/opt/venv/lib/python3.11/site-packages/{file}", line 1, in {function}',
             "    call()",
             example,
             "",
@@ -197,6 +210,18 @@ def _winner(cause: Cause, example: str, rivals: Sequence[Cause]) -> str | None:
         lines = [f"[2026-01-01 00:00:01] {example}"]
     text = "\n".join((*lines, _ENDS, ""))
     return diagnose([text.encode("utf-8", "replace")], rivals).cause
+
+
+def _like(pattern: str) -> tuple[str, str] | None:
+    """A file and a function that a simple frame pattern finds; None if it is not that simple."""
+    text = re.sub(r"\\[wd][*?]|\.[*?]", "", pattern).replace("\\b", "").replace("\\.", ".")
+    text = re.sub(r"\\[wd]\+", "x", text)
+    text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)\??", r"\1", text).strip("^$")
+    file, _, function = text.partition(":")
+    if ".py" not in file:
+        file, function = "engine/part.py", file
+    found = place(Frame(file=file, line=1, function=function or "run"))
+    return (file, function or "run") if re.search(pattern, found) else None
 
 
 def _confusers(roots: Sequence[Cause], cases: Sequence[Seen]) -> Iterator[Entry]:
