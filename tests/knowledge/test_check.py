@@ -170,3 +170,16 @@ def test_the_ordinary_lines_are_no_findings() -> None:
         if re.search(pattern, line)
     ]
     assert hits == []
+
+
+def test_every_pattern_means_something_to_hyperscan_too() -> None:
+    """They are tried with `re` today; this keeps the other way open."""
+    hyperscan = pytest.importorskip("hyperscan")
+    flags = hyperscan.HS_FLAG_ALLOWEMPTY | hyperscan.HS_FLAG_SINGLEMATCH
+    refused = []
+    for pattern in load_causes().table.patterns:
+        try:
+            hyperscan.Database().compile(expressions=[pattern.pattern.encode()], flags=[flags])
+        except hyperscan.error as error:
+            refused.append((pattern.pattern, str(error)))
+    assert refused == []
