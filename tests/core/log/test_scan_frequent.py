@@ -1,0 +1,78 @@
+"""Lines that a healthy server prints all the time are read only where they say something."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triage.core.log.finder import Plain, literals_of
+from triage.core.log.scan import ENOUGH, NEAR, Scanner
+
+
+class Sink:
+    """Keeps line numbers; hungry after `open` until `close`; awaits `end` after `wait`."""
+
+    frequent: Sequence[bytes] = (b"often", b"dull")
+
+    def __init__(self) -> None:
+        self.hungry = False
+        self.awaited: tuple[bytes, ...] = ()
+        self.taken: list[tuple[int, int, bytes]] = []
+
+    def take(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
+    ) -> None:
+        self.taken.append((number, offset, raw))
+        if b"open" in raw or b"close" in raw:
+            self.hungry = b"open" in raw
+        if b"wait" in raw:
+            self.awaited = (b"end",)
+        elif b"end" in raw:
+            self.awaited = ()
+
+
+def scan(raw: bytes, *sizes: int) -> list[tuple[int, int, bytes]]:
+    sink = Sink()
+    scanner = Scanner(Plain(literals_of(["mark", "open", "wait"])), sink)
+    for size in sizes:
+        scanner.feed(raw[:size])
+        raw = raw[size:]
+    scanner.feed(raw)
+    scanner.close()
+    return sink.taken
+
+
+def test_a_frequent_line_is_read_near_the_start_and_near_a_mark_only() -> None:
+    far = b"x\n" * NEAR
+    raw = b"often 1\n" + far + b"often 2\nmark\noften 3\n" + far + b"often 4\n"
+    assert [line for _, _, line in scan(raw)] == [b"often 1", b"mark", b"often 3"]
+
+
+def test_of_many_frequent_lines_the_first_are_read_of_each_sort() -> None:
+    taken = scan(b"often\n" * 100 + b"dull\n" * 100)
+    assert [line for _, _, line in taken] == [b"often"] * ENOUGH + [b"dull"] * ENOUGH
+
+
+def test_what_is_awaited_is_found_however_far() -> None:
+    far = b"x\n" * (2 * NEAR)
+    taken = scan(b"end 1\nwait\n" + far + b"end 2\nend 3\n")
+    assert [line for _, _, line in taken] == [b"wait", b"end 2"]
+
+
+LINES = st.sampled_from([b"mark", b"often", b"dull often", b"open", b"close", b"wait", b"end",
+                         b"x", b"", b"y" * 30_000])  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=60), st.lists(st.integers(1, 40_000), max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_places_are_right_and_do_not_depend_on_the_cuts(
+    lines: list[bytes], cuts: list[int]
+) -> None:
+    raw = b"\n".join(lines) + b"\n"
+    taken = scan(raw)
+    for number, offset, line in taken:
+        assert raw[offset : offset + len(line)] == line
+        assert raw.count(b"\n", 0, offset) == number - 1
+    assert scan(raw, *cuts) == taken
