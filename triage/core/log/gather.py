@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from triage.core.causes import Role
-from triage.core.log import endings, landmarks, restarts
+from triage.core.log import endings, landmarks, partial, restarts
 from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.lines import Line, clean
+from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
 from triage.core.log.restarts import is_again, launch_name
 from triage.core.log.scan import Scanner
@@ -64,6 +65,7 @@ FIXED = (
     landmarks.LITERALS
     | endings.LITERALS
     | restarts.LITERALS
+    | partial.LITERALS
     | frozenset(_GENERAL)
     | frozenset(_KERNELS)
 )
@@ -354,9 +356,11 @@ def read(
     """The evidence of a whole log, and the number of its bytes."""
     gatherer = Gatherer(matcher, failed)
     found = finder(matcher.literals)
-    scanner = Scanner(found, gatherer, every_line=matcher.every_line)
+    joined = Joined(gatherer)
+    scanner = Scanner(found, joined, every_line=matcher.every_line)
     for chunk in chunks:
         scanner.feed(chunk)
     scanner.close()
+    joined.close()
     gatherer.close()
     return gatherer, scanner.offset

@@ -22,6 +22,8 @@ _DUMP = "server_args="  # the one line whose whole length matters
 _LONGEST = 1 << 17  # characters of it; a real one has 12,000
 _OVERLAP = 256  # bytes that two windows of a long line share
 _PARTS = 6  # parts of a redrawn line that are kept from its start, and from its end
+_MIDDLE = 64  # and between, of those that are no progress bar
+_ESCAPE = regex(rb"\\(?:u[0-9a-fA-F]{4}|.)")
 
 
 class Line(NamedTuple):
@@ -57,6 +59,7 @@ _VLLM_LEVEL = regex(
 )
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_DATED = regex(rf"{_ISO} ")
 _WRAPPER = regex(
     rf"(?P<cri>(?P<cri_time>{_ISO}) (?:stdout|stderr) [FP](?: |$))"
     rf"|(?P<iso>(?P<iso_time>{_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$))"
@@ -101,11 +104,17 @@ def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Ite
 
 def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
     text = raw.decode("utf-8", "replace").rstrip("\r\n")
-    if text.startswith('{"') and '"log":' in text:
-        text = _docker(text)
+    inner = _docker(text) if text.startswith('{"') and '"log":' in text else None
+    if inner is not None:
+        text = inner
     if len(raw) <= LONG or _DUMP in text[:300]:
         yield text[:_LONGEST]
         return
+    if inner is not None:
+        before = raw.find(b'"log":"') + 7
+        shift = max(text.find(" ") + 1, 0) if _DATED.match(text) else 0
+        hits = [shift + len(_ESCAPE.sub(b".", raw[before:hit])) for hit in hits]
+        raw = text.encode("utf-8", "replace")
     upto = LONG
     yield raw[:LONG].decode("utf-8", "replace")
     for hit in hits:
@@ -113,17 +122,17 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
         yield raw[start:upto].decode("utf-8", "replace")
 
 
-def _docker(text: str) -> str:
-    """The `log` field of a Docker JSON record, or the text itself if it is none.
+def _docker(text: str) -> str | None:
+    """The `log` field of a Docker JSON record, or None if the text is none.
 
     The record's time is put in front, in the shape that `docker logs -t` prints.
     """
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return None
     if not isinstance(record, dict) or not isinstance(record.get("log"), str):
-        return text
+        return None
     log: str = record["log"].rstrip("\r\n")
     time = record.get("time")
     return f"{time} {log}" if isinstance(time, str) and re.fullmatch(_ISO, time) else log
@@ -135,7 +144,9 @@ def _segments(text: str) -> Iterator[str]:
         text = _ANSI.sub("", text)
     parts = [part for part in text.split("\r") if part] if "\r" in text else [text]
     if len(parts) > 2 * _PARTS:
-        parts = parts[:_PARTS] + parts[-_PARTS:]
+        # Of hundreds of states of a bar the first and the last will do, but nothing else goes.
+        middle = [p for p in parts[_PARTS:-_PARTS] if not _is_bar(p)][:_MIDDLE]
+        parts = parts[:_PARTS] + middle + parts[-_PARTS:]
     for part in parts or [""]:
         if any(mark in part for mark in _PROGRESS):
             start = 0
@@ -146,6 +157,11 @@ def _segments(text: str) -> Iterator[str]:
             yield part[start:]
         else:
             yield part
+
+
+def _is_bar(part: str) -> bool:
+    """Whether a part is nothing but a progress bar."""
+    return any(mark in part for mark in _PROGRESS) and _HEAD.search(part) is None
 
 
 def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
