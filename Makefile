@@ -61,6 +61,10 @@ cases: install  ## write the reconstructed cases of fixtures/cases from tools/ca
 bench: install  ## measure speed and memory against their targets, in bench/RESULTS.md (5 minutes)
 	$(BIN)/python -m bench
 
+MINUTES ?= 10
+fuzz: install  ## feed the classifier what no server wrote, for MINUTES=10
+	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
+
 knowledge: install  ## check the cause files and write the index that classify reads
 	$(BIN)/triage causes check
 	$(BIN)/python -m triage.knowledge.index

@@ -13,11 +13,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from triage.core.config import Value
 from triage.core.flags import FlagSpec, FlagTable
 from triage.core.regex import regex
+from triage.errors import UsageError
 
 MAX_CHARS = 1_000_000  # the real line has 40 kB
 MAX_DEPTH = 32
@@ -179,7 +181,9 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
             continue
         filled_in = field in FILLED_IN and value == FILLED_IN[field]
         if not filled_in and not _is_default(value, spec):
-            flags |= table.normal({spec.name: value})
+            # A torn or foreign dump may hold what the flag cannot be.
+            with suppress(UsageError):
+                flags |= table.normal({spec.name: value})
     return flags
 
 
