@@ -6,8 +6,10 @@ Not: reading YAML (triage.knowledge) or matching (log/signatures.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from triage.core.records import dataclass
 
 
 class Role(StrEnum):

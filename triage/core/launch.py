@@ -7,7 +7,9 @@ Not: starting anything (triage.launch).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from triage.core.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

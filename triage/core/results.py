@@ -7,10 +7,10 @@ Not: comparing (triage.session.check) or reporting (triage.render).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from triage.core.diagnosis import Diagnosis
+from triage.core.records import dataclass
 
 
 class Status(StrEnum):

@@ -14,10 +14,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from triage.core.config import Value
 from triage.core.flags import FlagSpec, FlagTable
+from triage.core.records import dataclass
 from triage.core.regex import regex
 from triage.errors import UsageError
 

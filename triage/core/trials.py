@@ -7,10 +7,11 @@ Not: choosing the next trial (search/plan.py) or launching it (triage.session).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from triage.core.config import Change, Config, UnsetEnv, UnsetFlag, apply
+from triage.core.records import dataclass
 
 
 class Verdict(StrEnum):

@@ -22,8 +22,6 @@ CAUSES = Path(__file__).with_name("causes")
 FLAGS = Path(__file__).with_name("flags.json")
 HEADER = "python -m triage.knowledge.index writes this from the YAML files; do not edit it"
 
-_DEFAULT = asdict(Cause(id="", title=""))
-
 
 def load_causes() -> Causes:
     """All causes that the package knows, by id."""
@@ -80,11 +78,11 @@ def decode(text: str) -> Causes:
 
 
 def _short(cause: Cause) -> dict[str, Any]:
-    everything = asdict(cause)
+    everything, default = asdict(cause), asdict(Cause(id="", title=""))
     return {
         name: value
         for name, value in everything.items()
-        if value != _DEFAULT[name] or name in ("id", "title", "role")
+        if value != default[name] or name in ("id", "title", "role")
     }
 
 

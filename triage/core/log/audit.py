@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from triage.core.causes import Cause, Role
 from triage.core.diagnosis import Frame
@@ -19,6 +18,7 @@ from triage.core.log.frames import place
 from triage.core.log.landmarks import DUMP
 from triage.core.log.lines import clean
 from triage.core.log.literals import cover
+from triage.core.records import dataclass
 
 TOO_OFTEN = 5  # idle hits a MB of healthy logs: a literal that frequent makes the scan slow
 MB = 1_000_000

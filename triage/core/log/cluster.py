@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from triage.core.diagnosis import Diagnosis
 from triage.core.log.fingerprint import Levels, levels, masked
+from triage.core.records import dataclass
 
 NEAR = 0.7  # of the words of the longer message
 _WORDS = 100  # of a message that are compared

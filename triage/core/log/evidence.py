@@ -9,7 +9,7 @@ Everything is bounded: of many equal events the first and the last are kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ from triage.core.log.endings import Ending
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
+from triage.core.records import dataclass
 from triage.core.regex import regex
 
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end

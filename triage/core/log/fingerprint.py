@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 try:  # as hashlib does, without OpenSSL, which it loads first
     from _blake2 import blake2b
@@ -17,6 +16,7 @@ except ImportError:
     from hashlib import blake2b
 
 from triage.core.diagnosis import Frame
+from triage.core.records import dataclass
 from triage.core.regex import regex
 
 _SENTENCE = 200  # bytes of the message that count

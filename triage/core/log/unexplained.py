@@ -10,8 +10,8 @@ such an end has no name. Source: numbers of signal(7) on x86-64 and arm64.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from triage.core.records import dataclass
 from triage.core.regex import regex
 
 _OWN = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV",
