@@ -29,7 +29,8 @@ _MASK = regex(
     r"|(?P<quoted>'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)"
     r"|(?P<hex>\b0x[0-9a-fA-F]+\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b)"
     r"|(?P<rank>\b(?:TP|PP|DP|EP|[Rr]ank ?)\d+\b)"
-    r"|(?P<number>[-+]?\d{1,40}(?:[.,]\d{1,40})*(?:e[-+]?\d+)?(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
+    r"|(?P<number>[-+]?\d{1,40}(?:[.,]\d{1,40})*(?:e[-+]?\d+)?"
+    r"(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
 )
 _SKIPPED = regex(
     r"(?:^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)[/.]|^<"
