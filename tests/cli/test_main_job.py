@@ -33,7 +33,10 @@ def journal(session: Path) -> list[dict[str, Any]]:
 
 
 def recipe_of(
-    folder: Path, flags: tuple[str, ...], weights: Mapping[str, float] | None = None
+    folder: Path,
+    flags: tuple[str, ...],
+    weights: Mapping[str, float] | None = None,
+    goal: str = "best",
 ) -> Path:
     """A recipe for a landscape of switches in the same folder."""
     wanted = "".join(f"  - {{flag: {f}, weight: {(weights or {}).get(f, 1)}}}\n" for f in flags)
@@ -41,7 +44,7 @@ def recipe_of(
     path.write_text(
         "schema: triage.recipe/1\nname: test\nengine: replay\nlandscape: l.yaml\nspeed: 1000\n"
         "launch: {patience: {silent: 5m, total: 60m}}\n"
-        f"baseline: {{flags: {{model-path: /m}}}}\nwanted:\n{wanted}"
+        f"baseline: {{flags: {{model-path: /m}}}}\nwanted:\n{wanted}goal: {goal}\n"
         "budget: {trials: 40, hours: 1}\n"
     )
     return path
@@ -53,10 +56,12 @@ def error(name: str, phase: str) -> Ending:
 
 @pytest.fixture(scope="module")
 def founding(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The session of the founding case, bisected and confirmed once for all tests."""
+    """The session of the founding case, bisected for every cause and confirmed, for all tests."""
     folder = tmp_path_factory.mktemp("founding")
+    every = folder / "kimi.yaml"
+    every.write_text(KIMI.read_text().replace("goal: best", "goal: all"))
     for words in (
-        ["bisect", str(KIMI), *FAST, "--session", "s"],
+        ["bisect", str(every), *FAST, "--landscape", str(LANDSCAPE), "--session", "s"],
         ["confirm", "s"],
         ["runbook", "s"],
     ):
@@ -100,17 +105,35 @@ def test_ep_alone_is_another_failure_under_the_search_for_cublas(founding: Path)
     assert alone["verdict"] == "OTHER_FAILURE"
     assert trials[frozenset({EP, NVLS})]["verdict"] == "SAME_FAILURE"
     assert trials[frozenset({NVLS})]["verdict"] == "STARTS"
-    assert len(trials) == 6
+    assert len(trials) == 8
+
+
+def test_the_best_of_the_founding_case_is_proved_in_three_launches_beside_the_two_ends(
+    triage: Run, tmp_path: Path
+) -> None:
+    done = triage("bisect", KIMI, *FAST, "--session", "s", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {c["flag"] for c in found["drop"]} == {EP, FUSION}
+    assert len(journal(tmp_path / "s")) <= 5
+    said = json.dumps(found["claim"])
+    assert "if adding a flag never repairs a failure" in said
+    assert not any(s["minimal"] for s in found["sets"]), "what was not asked is not claimed"
+    assert "Suspected: " in said
 
 
 def test_the_runbook_says_simulated_and_keeps_recorded_and_assumed_apart(founding: Path) -> None:
     page = (founding / "runbook.md").read_text()
     assert page.startswith("# Runbook: kimi-k2.6-b300 (simulated)\n")
     recorded, assumed = page.split("Assumed, not recorded from any launch:")
-    row = f"| 5 | {FUSION} | OTHER_FAILURE |"
     numbers = {t["number"] for t in journal(founding) if t["provenance"] == "assumed"}
-    assert numbers == {t["number"] for t in journal(founding) if t["items"] == [FUSION]}
-    assert (row in assumed) or f"| {FUSION} | OTHER_FAILURE |" in assumed
+    by_items = {frozenset(t["items"]): t["number"] for t in journal(founding)}
+    assert numbers == {
+        number
+        for items, number in by_items.items()
+        if FUSION in items and items != {EP, NVLS, FUSION}
+    }
+    assert f"| {FUSION} | OTHER_FAILURE |" in assumed
     assert f"| {FUSION} | OTHER_FAILURE |" not in recorded
     for told in ("--enforce-disable-flashinfer-allreduce-fusion", "--flashinfer-allreduce-fusion-backend",
                  "3,795 tok/s", "reported by the founding case", "fork of SGLang"):  # fmt: skip
@@ -125,7 +148,7 @@ def test_the_runbook_says_simulated_and_keeps_recorded_and_assumed_apart(foundin
 
 def test_every_line_of_a_simulated_launch_says_so(founding: Path) -> None:
     logs = sorted(founding.glob("*/*/server.log"))
-    assert len(logs) == 7
+    assert len(logs) == len(journal(founding)) + 1  # and that of the confirmation
     for log in logs:
         assert all(line.startswith(b"simulated | ") for line in log.read_bytes().splitlines()), log
 
@@ -163,7 +186,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_resumes(triage: Run, tmp_pat
     assert "resumed with 2 finished trials" in done.stderr
     assert list(tmp_path.glob(".triage/*")) == [session]
     assert journal(session)[:2] == had
-    assert len(journal(session)) == 6
+    assert len(journal(session)) == 5
 
 
 def test_ctrl_c_ends_the_launch_and_exits_130(tmp_path: Path) -> None:
@@ -331,7 +354,7 @@ def test_a_random_landscape_is_followed_by_real_launches(
 
     table = {keys: ending(keys) for keys in subsets}
     write_landscape(tmp_path / "l.yaml", table)
-    done = triage("bisect", recipe_of(tmp_path, flags, weights), "--session", "s", "--json")
+    done = triage("bisect", recipe_of(tmp_path, flags, weights, "all"), "--session", "s", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     starting = [keys for keys in subsets if table[keys].ends == "starts"]

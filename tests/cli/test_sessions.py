@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -104,12 +105,12 @@ def test_exit_zero_silences_findings_and_nothing_else(triage: Run, tmp_path: Pat
 def test_what_was_diagnosed_is_named_if_it_is_not_what_was_wanted(
     triage: Run, tmp_path: Path
 ) -> None:
-    table = {frozenset(): STARTS, frozenset({"flag-a"}): FAILS, frozenset({"flag-b"}): STARTS}
+    table = {frozenset(): STARTS, frozenset({"flag-a"}): FAILS, frozenset({"flag-b"}): FAILS}
     path = recipe(tmp_path, table)  # both together: no entry, so they are refused
     triage("bisect", path, "--session", "s")
     triage("runbook", "s")
     page = (tmp_path / "s/runbook.md").read_text()
-    assert "The launch of {flag-a} failed" in page
+    assert re.search(r"The launch of \{flag-[ab]\} failed", page)
 
 
 def test_the_documents_of_a_session_are_no_logs(triage: Run, tmp_path: Path) -> None:

@@ -36,20 +36,47 @@ class Item:
     weight: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How far a launch can be trusted; shares of launches, 0 to 1.
+
+    `miss`: a failing configuration starts all the same. `transient`: a launch dies of
+    the machine, whatever its configuration. Both 0: a launch is never asked twice.
+    """
+
+    miss: float = 0.0
+    transient: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.miss > 0 or self.transient > 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Which of the wanted changes can the baseline have?
 
     `requires` holds (item, needed item or baseline flag); `not_both` pairs of items.
+    `repairs` are changes that nobody wants but that may be added where they help: an
+    item whose `weight` is the price, in the unit of the wanted weights. `suspicion`
+    says how much likelier than others an item is to be part of a cause, 1 if it is
+    not named; it is mixed with an even prior, so it costs launches if it misleads, and
+    never the answer. `goal`: best, first or all. `stop`: "proved" goes on until every
+    better configuration holds a set that failed; "97%" until that is so likely under
+    the model. `audit` launches what "adding a flag never repairs" would rule out.
     """
 
     name: str
     baseline: Config
     items: tuple[Item, ...]
+    repairs: tuple[Item, ...] = ()
     pinned: tuple[str, ...] = ()
     requires: tuple[tuple[str, str], ...] = ()
     not_both: tuple[tuple[str, str], ...] = ()
     goal: str = "best"
+    stop: str = "proved"
+    audit: bool = False
+    noise: Noise = Noise()
+    suspicion: tuple[tuple[str, float], ...] = ()
     budget_trials: int = 24
     budget_s: float = 7200.0
     retries: int = 1  # how often an unresolved trial is launched again
@@ -58,23 +85,30 @@ class Problem:
         """The keys of all wanted items."""
         return frozenset(item.key for item in self.items)
 
+    def choices(self) -> tuple[Item, ...]:
+        """Everything that a launch may have on top of the baseline: items, then repairs."""
+        return (*self.items, *self.repairs)
+
     def config(self, keys: Iterable[str]) -> Config:
-        """The baseline with the named items on top."""
+        """The baseline with the named items and repairs on top."""
         chosen = set(keys)
-        return apply(self.baseline, (i.change for i in self.items if i.key in chosen))
+        return apply(self.baseline, (i.change for i in self.choices() if i.key in chosen))
 
     def unset_env(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Variables that the named items leave out, also where the launch would inherit them."""
         chosen = set(keys)
         left = {
-            i.change.name for i in self.items if i.key in chosen and isinstance(i.change, UnsetEnv)
+            i.change.name
+            for i in self.choices()
+            if i.key in chosen and isinstance(i.change, UnsetEnv)
         }
         return tuple(sorted(left - self.config(chosen).env_values().keys()))
 
     def weight(self, keys: Iterable[str]) -> float:
-        """Sum of the weights of the named items."""
+        """Sum of the weights of the named items, less the prices of the named repairs."""
         chosen = set(keys)
-        return sum(item.weight for item in self.items if item.key in chosen)
+        gain = sum(item.weight for item in self.items if item.key in chosen)
+        return gain - sum(repair.weight for repair in self.repairs if repair.key in chosen)
 
     def allowed(self, keys: Iterable[str]) -> bool:
         """Whether the subset meets `requires` and `not_both`."""
@@ -92,7 +126,7 @@ class Problem:
         chosen = set(keys)
         present = {flag.name for flag in self.baseline.flags}
         present |= {f"env:{name}" for name, _ in self.baseline.env}
-        present -= {left_out(i.change) for i in self.items if i.key in chosen}
+        present -= {left_out(i.change) for i in self.choices() if i.key in chosen}
         present |= chosen
         return tuple((a, b) for a, b in self.requires if a in chosen and b not in present)
 
@@ -174,8 +208,9 @@ class Entry:
 class FailingSet:
     """Items that together show one failure, while dropping any one of them does not.
 
-    `minimal` is False where a smaller set was never resolved. `assumed` holds
-    if an entry that it rests on is not recorded from a real launch.
+    `minimal` is False where nothing is known of a smaller set. `implied` holds if a
+    smaller one was not launched itself, but lies inside a launch without the failure.
+    `assumed` holds if an entry that it rests on is not recorded from a real launch.
     """
 
     items: frozenset[str]
@@ -185,12 +220,17 @@ class FailingSet:
     phase: str
     entry: int  # number of the trial that showed it
     minimal: bool = True
+    implied: bool = False
     assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """The search has ended, and why.
+
+    `level` says how surely the goal is reached: proved (if adding a flag never repairs a
+    failure), 97% (under the model), seen (no more than the best seen so far); "" where
+    there is no answer.
 
     `reason` is one of: found (the best allowed subset starts and each failure
     seen has a minimal set), baseline-fails, wanted-starts, budget, stuck
@@ -199,3 +239,4 @@ class Done:
 
     reason: str
     say: str
+    level: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 import pytest
@@ -16,6 +16,7 @@ from triage.core.phases import order
 from triage.core.search.plan import decision_lines, forecast, next_trials
 from triage.core.search.reduce import failing_sets
 from triage.core.search.subsets import less
+from triage.core.search.suspected import suspected
 from triage.core.trials import Done, Entry, Item, Problem, Seen, Trial, Verdict
 
 Keys = frozenset[str]
@@ -96,8 +97,8 @@ def search(problem: Problem, oracle: Oracle) -> tuple[list[Entry], Done]:
         assert len(journal) <= 200
 
 
-def founding_search() -> tuple[list[Entry], Done]:
-    problem = founding_problem()
+def founding_search(**more: object) -> tuple[list[Entry], Done]:
+    problem = replace(founding_problem(), **more)  # type: ignore[arg-type]  # fields by name
     journal: list[Entry] = []
     while True:
         step = next_trials(problem, journal)
@@ -107,59 +108,84 @@ def founding_search() -> tuple[list[Entry], Done]:
         journal.append(entry_for(step[0], len(journal) + 1, answer, provenance))
 
 
-def test_founding_case_takes_six_launches_in_a_telling_order() -> None:
+def test_founding_case_is_proved_within_three_launches_beside_the_two_ends() -> None:
     journal, done = founding_search()
-    assert [e.items for e in journal] == [
-        keys(),
-        keys(EP, NVLS, FUSION),
-        keys(NVLS),
-        keys(EP),
-        keys(FUSION),
-        keys(EP, NVLS),
-    ]
-    assert done.reason == "found"
+    assert [e.items for e in journal[:2]] == [keys(), keys(EP, NVLS, FUSION)]
+    assert len(journal) - 2 <= 3
+    assert (done.reason, done.level) == ("found", "proved")
     assert done.say == (
-        "enable-nccl-nvls started and keeps 3 of 6; each failure seen has its minimal set."
+        "enable-nccl-nvls started and keeps 3 of 6; nothing better starts: proved, if adding a "
+        "flag never repairs a failure."
     )
 
 
-def test_ep_alone_is_another_failure_under_the_search_for_cublas() -> None:
-    journal, _ = founding_search()
+def test_the_founding_case_with_a_suspect_is_proved_as_soon() -> None:
+    journal, done = founding_search(suspicion=((EP, 8.0),))
+    assert len(journal) - 2 <= 3
+    assert done.level == "proved"
+
+
+def test_all_three_causes_of_the_founding_case_are_found_with_their_failures() -> None:
+    journal, done = founding_search(goal="all", stop="97%")
+    problem = replace(founding_problem(), goal="all")
+    assert len(journal) - 2 <= 5
+    assert done.reason == "found"
+    assert {(s.items, s.signature) for s in suspected(problem, journal)} == {
+        (keys(EP), "nonetype-capture-batch-field"),
+        (keys(EP, NVLS), "cublas-mla-absorb-bmm"),
+        (keys(FUSION), "flashinfer-allreduce-rendezvous-hang"),
+    }
+
+
+def test_all_three_causes_are_shown_to_be_smallest_where_a_proof_is_asked() -> None:
+    journal, _ = founding_search(goal="all")
+    sets = failing_sets(founding_problem(), journal)
+    assert {s.items for s in sets} == {keys(EP), keys(EP, NVLS), keys(FUSION)}
+    assert all(s.minimal for s in sets)
+    assert len(journal) - 2 <= 6
+
+
+def test_ep_without_nvls_is_another_failure_under_the_search_for_cublas() -> None:
+    journal, _ = founding_search(goal="all")
     cublas = "cublas-mla-absorb-bmm"
-    assert [e.searching for e in journal] == [None, None, cublas, cublas, cublas, cublas]
-    assert [e.verdict(e.searching) for e in journal] == [
-        Verdict.STARTS,
-        Verdict.SAME_FAILURE,
-        Verdict.STARTS,
-        Verdict.OTHER_FAILURE,
-        Verdict.OTHER_FAILURE,
-        Verdict.SAME_FAILURE,
-    ]
+    assert [e.searching for e in journal[:3]] == [None, None, cublas]
+    verdicts = {e.items: e.verdict(e.searching) for e in journal}
+    assert verdicts[keys(EP)] is Verdict.OTHER_FAILURE
+    assert verdicts[keys(EP, NVLS)] is Verdict.SAME_FAILURE
+    assert verdicts[keys(NVLS)] is Verdict.STARTS
 
 
-def test_suspects_are_launched_before_heavier_items() -> None:
-    problem = founding_problem()
-    journal = [
-        Entry(number=1, items=keys(), seen=Seen.STARTS),
-        Entry(
-            number=2,
-            items=problem.keys(),
-            seen=Seen.FAILS,
-            signature="cublas-mla-absorb-bmm",
-            suspects=(EP,),
-        ),
-    ]
-    step = next_trials(problem, journal, 3)
-    assert isinstance(step, tuple)
-    assert [t.items for t in step] == [keys(EP), keys(NVLS), keys(FUSION)]
+def test_a_suspect_of_the_diagnosis_is_tried_first() -> None:
+    problem = problem_of(dict.fromkeys("abcdefgh", 1.0))
+    for suspect in "cf":
+        whole = Entry(
+            number=2, items=problem.keys(), seen=Seen.FAILS, signature="x", suspects=(suspect,)
+        )
+        step = next_trials(problem, [Entry(number=1, items=keys(), seen=Seen.STARTS), whole])
+        assert isinstance(step, tuple)
+        assert step[0].items == problem.keys() - {suspect}
 
 
-def test_a_clean_pair_takes_four_launches() -> None:
+def test_the_better_half_of_a_clean_pair_takes_three_launches() -> None:
+    # That the other half starts too is not asked: it could not be better.
     problem = problem_of({"a": 1, "b": 2})
     journal, done = search(problem, lambda s: CUBLAS if s == keys("a", "b") else STARTS)
-    assert [e.items for e in journal] == [keys(), keys("a", "b"), keys("b"), keys("a")]
+    assert [e.items for e in journal] == [keys(), keys("a", "b"), keys("b")]
+    assert (done.reason, done.level) == ("found", "proved")
+    assert [(s.items, s.minimal) for s in failing_sets(problem, journal)] == [
+        (keys("a", "b"), False)
+    ]
+
+
+@pytest.mark.parametrize("goal", ["first", "all"])
+def test_a_clean_pair_is_shown_to_be_smallest_if_that_is_the_goal(goal: str) -> None:
+    problem = problem_of({"a": 1, "b": 2}, goal=goal)
+    journal, done = search(problem, lambda s: CUBLAS if s == keys("a", "b") else STARTS)
+    assert len(journal) == 4
     assert done.reason == "found"
-    assert [s.items for s in failing_sets(problem, journal)] == [keys("a", "b")]
+    assert [(s.items, s.minimal) for s in failing_sets(problem, journal)] == [
+        (keys("a", "b"), True)
+    ]
 
 
 def test_a_single_culprit_takes_two_launches() -> None:
@@ -198,15 +224,14 @@ def test_an_unresolved_baseline_is_retried_and_then_given_up() -> None:
 
 
 def test_an_unresolved_launch_is_retried_and_then_counts_as_nothing() -> None:
-    problem = problem_of({"a": 1, "b": 2})
+    problem = problem_of({"a": 1, "b": 2}, goal="all")
     table = {keys(): STARTS, keys("a", "b"): CUBLAS, keys("a"): LOST, keys("b"): STARTS}
     journal, done = search(problem, table.__getitem__)
     assert [e.items for e in journal].count(keys("a")) == 2
     (only,) = failing_sets(problem, journal)
     assert (only.items, only.minimal) == (keys("a", "b"), False)
-    assert done == Done(
-        reason="stuck", say="b started and keeps 2 of 3, but these stayed unresolved: a."
-    )
+    assert done.reason == "stuck"
+    assert done.say.endswith("these stayed unresolved: a.")
 
 
 def test_a_retry_that_answers_settles_the_question() -> None:
@@ -215,64 +240,70 @@ def test_a_retry_that_answers_settles_the_question() -> None:
 
     def oracle(subset: Keys) -> Answer:
         asked.append(subset)
-        if subset == keys("a") and asked.count(subset) == 1:
+        if subset == keys("b") and asked.count(subset) == 1:
             return LOST
         return CUBLAS if len(subset) == 2 else STARTS
 
-    journal, done = search(problem, oracle)
+    _, done = search(problem, oracle)
+    assert asked == [keys(), keys("a", "b"), keys("b"), keys("b")]
     assert done.reason == "found"
-    assert [s.minimal for s in failing_sets(problem, journal)] == [True]
 
 
 def test_an_unresolved_subset_that_could_be_better_is_passed_over_and_named() -> None:
     problem = problem_of({"a": 3, "b": 2, "c": 2})
-    table = {
-        keys("a", "b", "c"): CUBLAS,
-        keys("a"): CUBLAS,
-        keys("b", "c"): LOST,
-    }
-    _, done = search(problem, lambda s: table.get(s, STARTS))
+
+    def oracle(subset: Keys) -> Answer:
+        if "a" in subset:
+            return CUBLAS
+        return LOST if subset == keys("b", "c") else STARTS
+
+    _, done = search(problem, oracle)
     assert done.reason == "stuck"
     assert done.say.endswith("these stayed unresolved: b and c.")
 
 
 def test_the_budget_in_trials_ends_the_search() -> None:
-    problem = problem_of({"a": 1, "b": 2}, budget_trials=3)
+    problem = problem_of({"a": 1, "b": 2}, budget_trials=2)
     journal, done = search(problem, lambda s: CUBLAS if len(s) == 2 else STARTS)
-    assert len(journal) == 3
-    assert done == Done(reason="budget", say="All 3 trials are spent.")
+    assert len(journal) == 2
+    assert done == Done(reason="budget", level="seen", say="All 2 trials are spent.")
 
 
 def test_the_budget_in_seconds_ends_the_search() -> None:
     problem = problem_of({"a": 1, "b": 2}, budget_s=2.0)
     journal, done = search(problem, lambda s: CUBLAS if len(s) == 2 else STARTS)
     assert len(journal) == 2
-    assert done == Done(reason="budget", say="The trials took 2 s of the 2 s that they may.")
+    assert done == Done(
+        reason="budget", level="seen", say="The trials took 2 s of the 2 s that they may."
+    )
 
 
 def test_a_spent_budget_does_not_hide_an_answer() -> None:
-    problem = problem_of({"a": 1, "b": 2}, budget_trials=4)
+    problem = problem_of({"a": 1, "b": 2}, budget_trials=3)
     _, done = search(problem, lambda s: CUBLAS if len(s) == 2 else STARTS)
     assert done.reason == "found"
 
 
 def test_a_triple_is_shrunk_to_itself() -> None:
-    problem = problem_of({"a": 1, "b": 2, "c": 3, "d": 4})
+    problem = problem_of({"a": 1, "b": 2, "c": 3, "d": 4}, goal="first")
     journal, done = search(problem, lambda s: CUBLAS if keys("a", "b", "c") <= s else STARTS)
-    assert [s.items for s in failing_sets(problem, journal)] == [keys("a", "b", "c")]
-    assert done.reason == "found"
-    assert keys("b", "c", "d") in {e.items for e in journal}
+    assert [(s.items, s.minimal) for s in failing_sets(problem, journal)] == [
+        (keys("a", "b", "c"), True)
+    ]
+    assert (done.reason, done.level) == ("found", "proved")
 
 
 def test_two_culprits_of_one_failure_are_both_found() -> None:
-    problem = problem_of({"a": 1, "b": 2, "c": 3})
+    problem = problem_of({"a": 1, "b": 2, "c": 3}, goal="all")
     journal, _ = search(problem, lambda s: CUBLAS if s & keys("a", "c") else STARTS)
-    assert [s.items for s in failing_sets(problem, journal)] == [keys("c"), keys("a")]
+    assert [s.items for s in failing_sets(problem, journal)] == [keys("c"), keys("a")] or [
+        s.items for s in failing_sets(problem, journal)
+    ] == [keys("a"), keys("c")]
 
 
 def test_a_failure_met_late_is_explained_before_the_end() -> None:
     # Without `a` the heaviest subset shows a failure that `a` always hid.
-    problem = problem_of({"a": 3, "b": 2, "c": 2})
+    problem = problem_of({"a": 3, "b": 2, "c": 2}, goal="all")
 
     def oracle(s: Keys) -> Answer:
         if "a" in s:
@@ -285,12 +316,31 @@ def test_a_failure_met_late_is_explained_before_the_end() -> None:
 
 
 def test_a_requirement_is_met_in_every_launch() -> None:
-    problem = problem_of({"a": 1, "b": 2, "c": 3}, requires=(("a", "b"),))
+    problem = problem_of({"a": 1, "b": 2, "c": 3}, requires=(("a", "b"),), goal="first")
     journal, _ = search(problem, lambda s: CUBLAS if keys("a", "c") <= s else STARTS)
     assert all(problem.allowed(e.items) for e in journal)
     (only,) = failing_sets(problem, journal)
     assert only.items == keys("a", "b", "c")  # `a` cannot be had without `b`
     assert only.minimal
+
+
+def test_a_need_is_learned_from_a_launch_that_was_turned_down() -> None:
+    problem = problem_of({"a": 1, "b": 2, "c": 3, "d": 2})
+
+    def answer(trial: Trial, number: int) -> Entry:
+        items = trial.items
+        if "a" in items and "b" not in items:
+            refused = (Seen.FAILS, "a-needs-b", "arg-validation")
+            return replace(entry_for(trial, number, refused), early=True, suspects=("a", "b"))
+        return entry_for(trial, number, CUBLAS if keys("b", "c") <= items else STARTS)
+
+    journal: list[Entry] = []
+    while not isinstance(step := next_trials(problem, journal), Done):
+        journal.append(answer(step[0], len(journal) + 1))
+    refused = [e for e in journal if e.early]
+    assert len(refused) <= 1, "what was learned is not asked again"
+    assert step.reason == "found"
+    assert max(problem.weight(e.items) for e in journal if e.seen is Seen.STARTS) == 5
 
 
 def test_of_two_that_exclude_each_other_the_heavier_is_wanted() -> None:
@@ -322,27 +372,24 @@ def test_an_entry_of_an_earlier_version_of_the_problem_is_passed_over() -> None:
     assert step[0].items == keys()
 
 
-def test_k_trials_are_of_one_stage_and_within_the_budget() -> None:
+def test_the_ends_are_launched_first_one_by_one() -> None:
     problem = problem_of({"a": 1, "b": 2, "c": 3}, budget_trials=4)
     first = next_trials(problem, [], 4)
     assert isinstance(first, tuple)
     assert [t.items for t in first] == [keys()]
-    journal = [
-        Entry(number=1, items=keys(), seen=Seen.STARTS),
-        Entry(number=2, items=problem.keys(), seen=Seen.FAILS, signature="x"),
-    ]
-    singles = next_trials(problem, journal, 4)
-    assert isinstance(singles, tuple)
-    assert [t.items for t in singles] == [keys("c"), keys("b")]
+    second = next_trials(problem, [Entry(number=1, items=keys(), seen=Seen.STARTS)], 4)
+    assert isinstance(second, tuple)
+    assert [t.items for t in second] == [problem.keys()]
 
 
-def test_every_trial_says_why_in_a_sentence() -> None:
+def test_every_trial_says_why_and_what_its_answers_would_mean() -> None:
     journal, _ = founding_search()
     assert all(e.why.endswith(".") and len(e.why) > 40 for e in journal)
-    assert journal[5].why == (
-        "Do ep-size and enable-nccl-nvls show cublas-mla-absorb-bmm by themselves? If they start, "
-        "they are not enough for it; another failure says nothing about it."
+    assert all("If it starts" in e.why or "if it starts" in e.why for e in journal[1:])
+    assert journal[3].why.startswith(
+        "Does all but ep-size start (4 of 6 by weight)? It is the best configuration in "
     )
+    assert "if it fails with cublas-mla-absorb-bmm" in journal[3].why
 
 
 def test_forecast_holds_the_founding_case() -> None:
@@ -352,11 +399,18 @@ def test_forecast_holds_the_founding_case() -> None:
     assert forecast(problem_of(dict.fromkeys("abcdefgh", 1.0), budget_trials=12)) == (2, 12)
 
 
+def test_the_forecast_shrinks_to_what_was_launched() -> None:
+    journal, _ = founding_search()
+    ends = [forecast(founding_problem(), journal[:n])[1] for n in range(2, len(journal) + 1)]
+    assert ends[-1] == len(journal)
+    assert all(end >= n + 2 for n, end in enumerate(ends[:-1], start=1))
+
+
 def test_decision_lines_follow_each_answer() -> None:
     assert decision_lines(problem_of({"a": 1, "b": 2}), depth=3) == (
         "launch 1: the baseline",
         "  starts:",
-        "    launch 2: a and b",
+        "    launch 2: everything wanted",
         "      starts:",
         "        end (wanted-starts): Everything that is wanted starts together.",
         "      fails (call it A):",
@@ -426,7 +480,7 @@ def random_landscape(seed: int) -> tuple[Problem, list[Fault]]:
 
 
 def assert_right(problem: Problem, oracle: Oracle, journal: Sequence[Entry], done: Done) -> None:
-    """Compare the end of a search with brute force over all subsets."""
+    """Compare the end of a search for the best with brute force over all subsets."""
     everything = [s for s in subsets(problem.keys()) if problem.allowed(s)]
     assert len(journal) <= len(everything)
     assert len({e.items for e in journal}) == len(journal)
@@ -435,20 +489,16 @@ def assert_right(problem: Problem, oracle: Oracle, journal: Sequence[Entry], don
     best = max(problem.weight(s) for s in starting)
     assert max(problem.weight(s) for s in started) == best
     assert done.reason in {"found", "wanted-starts"}
-    sets = failing_sets(problem, journal)
-    for found in sets:
-        assert found.minimal
+    assert done.level == "proved"
+    for found in failing_sets(problem, journal):
         assert oracle(found.items)[1] == found.signature
-        for item in found.items:
-            assert oracle(less(problem, found.items, item))[1] != found.signature
-    assert {s.signature for s in sets} == {e.signature for e in journal if e.signature}
-    for e in journal:  # each failure seen is explained by a set inside it
-        if e.seen is Seen.FAILS:
-            assert any(s.items <= e.items and s.signature == e.signature for s in sets)
+        if found.minimal:
+            for item in found.items:
+                assert oracle(less(problem, found.items, item))[1] != found.signature
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_sets_and_best_subset_follow_a_random_landscape(seed: int) -> None:
+def test_the_best_subset_of_a_random_landscape_is_proved(seed: int) -> None:
     problem, faults = random_landscape(seed)
     oracle = monotone(faults)
     journal, done = search(problem, oracle)
@@ -471,12 +521,12 @@ def test_the_twenty_landscapes_hold_what_makes_them_hard() -> None:
 
 def test_the_forecast_holds_in_most_random_landscapes() -> None:
     outside = 0
-    for seed in range(200):
+    for seed in range(60):
         problem, faults = random_landscape(seed)
         journal, _ = search(problem, monotone(faults))
         low, high = forecast(problem)
         outside += not low <= len(journal) <= high
-    assert outside <= 20
+    assert outside <= 6
 
 
 @st.composite
@@ -496,30 +546,36 @@ def problems(draw: st.DrawFn) -> Problem:
 ANSWERS = st.sampled_from([STARTS, STARTS, CUBLAS, NONETYPE, HANG, LOST])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(problems(), st.data())
 def test_whatever_the_answers_the_search_is_honest(problem: Problem, data: st.DataObject) -> None:
     """Any landscape, monotone or not, with answers that get lost."""
+    table: dict[Keys, Answer] = {}
 
     def oracle(subset: Keys) -> Answer:
-        return data.draw(ANSWERS, label=str(sorted(subset)))
+        if table.get(subset, LOST) is LOST:
+            table[subset] = data.draw(ANSWERS, label=str(sorted(subset)))
+        return table[subset]
 
     journal, done = search(problem, oracle)
     asked = [e.items for e in journal]
     resolved = {e.items: e for e in journal if e.seen is not Seen.UNRESOLVED}
+    contradicted = any(
+        a < b and resolved[a].seen is Seen.FAILS and resolved[b].seen is Seen.STARTS
+        for a in resolved
+        for b in resolved
+    )
     for subset in set(asked):
         assert problem.allowed(subset)
         lost = [e for e in journal if e.items == subset and e.seen is Seen.UNRESOLVED]
-        assert asked.count(subset) - len(lost) <= 1
+        assert asked.count(subset) - len(lost) <= (2 if contradicted else 1)
         assert len(lost) <= 1 + problem.retries
     for found in failing_sets(problem, journal):
         assert resolved[found.items].signature == found.signature
         neighbours = [less(problem, found.items, item) for item in found.items]
-        assert found.minimal == all(n in resolved for n in neighbours)
         for n in neighbours:
             assert n not in resolved or resolved[n].signature != found.signature
-    if done.reason == "found":
-        assert all(s.minimal for s in failing_sets(problem, journal))
+    if done.reason == "found" and done.level == "proved" and not contradicted:
         best = max(problem.weight(s) for s, e in resolved.items() if e.seen is Seen.STARTS)
         failed = [s for s, e in resolved.items() if e.seen is Seen.FAILS]
         for subset in subsets(problem.keys()):
@@ -527,7 +583,7 @@ def test_whatever_the_answers_the_search_is_honest(problem: Problem, data: st.Da
                 assert any(bad <= subset for bad in failed)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.data())
 def test_resuming_at_any_point_asks_the_same_next(problem: Problem, data: st.DataObject) -> None:
     table: dict[Keys, Answer] = {}
@@ -544,7 +600,7 @@ def test_resuming_at_any_point_asks_the_same_next(problem: Problem, data: st.Dat
     assert next_trials(problem, tuple(journal)) == done
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4))
 def test_several_trials_at_once_give_the_same_answer(seed: int, k: int) -> None:
     problem, faults = random_landscape(seed)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.core.config import Change, Config, SetFlag, UnsetFlag
-from triage.core.search.journal import read_journal
-from triage.core.search.reduce import failing_sets, probes
+from triage.core.search.reduce import failing_sets
 from triage.core.search.subsets import distinct, heaviest, less, with_needs
 from triage.core.trials import Entry, FailingSet, Item, Problem, Seen
 from triage.core.wording import item_key, join
@@ -118,49 +117,20 @@ def test_a_failure_without_a_name_is_still_a_failure() -> None:
     assert [s.signature for s in failing_sets(problem_of("a"), journal)] == ["none"]
 
 
-def test_deletion_leaves_out_light_and_unsuspected_items_first() -> None:
-    problem = problem_of("a", "b", "c", "d", weights=(4, 3, 1, 2))
-    whole = fails(2, "x", "a", "b", "c", "d")
-    journal = [starts(1), whole, *(starts(3 + n, k) for n, k in enumerate("abcd"))]
-    asked = [p.keys for p in probes(read_journal(problem, journal), "x")]
-    assert asked == [
-        keys("a", "b", "d"),  # without c, the lightest
-        keys("a", "b", "c"),
-        keys("a", "c", "d"),
-        keys("b", "c", "d"),
-    ]
-
-
-def test_a_pair_of_suspects_comes_before_any_deletion() -> None:
-    problem = problem_of("a", "b", "c", "d")
-    whole = Entry(
-        number=2,
-        items=keys("a", "b", "c", "d"),
-        seen=Seen.FAILS,
-        signature="x",
-        suspects=("b", "d"),
-    )
-    journal = [starts(1), whole, *(starts(3 + n, k) for n, k in enumerate("abcd"))]
-    assert [p.keys for p in probes(read_journal(problem, journal), "x")] == [keys("b", "d")]
-
-
-def test_pairs_inside_a_set_that_started_are_not_asked() -> None:
-    problem = problem_of("a", "b", "c", "d")
+def test_a_smaller_set_inside_one_that_started_need_not_be_launched() -> None:
     journal = [
         starts(1),
-        fails(2, "x", "a", "b", "c", "d"),
-        *(starts(3 + n, k) for n, k in enumerate("abcd")),
-        starts(7, "a", "b", "c"),
+        fails(2, "x", "a", "b", "c"),
+        fails(3, "x", "a", "b"),
+        starts(4, "a", "c"),
+        starts(5, "b", "c"),
     ]
-    asked = [p.keys for p in probes(read_journal(problem, journal), "x")]
-    assert asked == [keys("a", "d"), keys("b", "d"), keys("c", "d")]
-
-
-def test_a_settled_failure_asks_for_nothing() -> None:
-    journal = [starts(1), fails(2, "x", "a", "b"), starts(3, "a"), fails(4, "y", "b")]
-    known = read_journal(problem_of("a", "b"), journal)
-    assert probes(known, "x") == ()
-    assert probes(known, "y") == ()
+    (only,) = failing_sets(problem_of("a", "b", "c"), journal)
+    assert (only.items, only.minimal, only.implied) == (keys("a", "b"), True, True)
+    journal[3] = starts(4, "a")
+    journal[4] = starts(5, "b")
+    (only,) = failing_sets(problem_of("a", "b", "c"), journal)
+    assert (only.minimal, only.implied) == (True, False)
 
 
 def test_heaviest_keeps_most_weight_outside_all_failing_sets() -> None:

@@ -12,10 +12,12 @@ from enum import StrEnum
 
 from triage.core.search.journal import Known
 from triage.core.search.subsets import Keys, heaviest, rank
+from triage.core.search.suspected import Suspected
 from triage.core.trials import FailingSet
 from triage.core.wording import braces, listed
 
 COUNTABLE = 10  # items; up to here the subsets that were not launched are counted
+NOTABLE = 0.3  # a suspicion below this is not worth a sentence
 NAMED = 4  # subsets; so many are named, more are only counted
 
 
@@ -37,7 +39,11 @@ class Claim:
 
 
 def claims_of(
-    known: Known, best: Keys, sets: Sequence[FailingSet], reason: str
+    known: Known,
+    best: Keys,
+    sets: Sequence[FailingSet],
+    suspects: Sequence[Suspected] = (),
+    level: str = "",
 ) -> tuple[Claim, ...]:
     """All that can be said of the proposal: shown and assumed, implied, not shown.
 
@@ -45,14 +51,20 @@ def claims_of(
         known: The journal, read.
         best: The proposed subset; it started.
         sets: The failing sets of the same journal.
-        reason: Why the search ended, as in `Done`; only "found" implies anything.
+        suspects: The causes that the journal points at, shown or not.
+        level: How surely the search reached its goal, as in `Done`; "" if it did not.
     """
-    return (*_shown(known, best, sets), *_implied(known, best, reason), *_not_shown(known))
+    return (
+        *_shown(known, best, sets),
+        *_implied(known, best),
+        *_likely(known, best, suspects, level),
+        *_not_shown(known),
+    )
 
 
 def _shown(known: Known, best: Keys, sets: Sequence[FailingSet]) -> Iterable[Claim]:
     """What launches showed, and which of it rests on an assumed answer."""
-    proof = known.resolved[best]
+    proof = known.started_in(best)
     problem = known.problem
     kind = Kind.ASSUMED if proof.provenance == "assumed" else Kind.SHOWN
     yield Claim(
@@ -63,20 +75,30 @@ def _shown(known: Known, best: Keys, sets: Sequence[FailingSet]) -> Iterable[Cla
         less = (
             f"{one} the failure does not show"
             if s.minimal
-            else "whether a smaller set shows it was not resolved"
+            else "whether a smaller set shows it is not known"
         )
+        if s.minimal and s.implied:
+            less += ", if adding a flag never repairs a failure"
         yield Claim(
-            kind=Kind.ASSUMED if s.assumed else Kind.SHOWN,
+            kind=Kind.ASSUMED if s.assumed else Kind.IMPLIED if s.implied else Kind.SHOWN,
             say=f"{braces(s.items, problem)} fails: {s.title or s.signature} "
             f"(trial {s.entry}); {less}.",
         )
 
 
-def _implied(known: Known, best: Keys, reason: str) -> Iterable[Claim]:
+def barred(known: Known, best: Keys) -> bool:
+    """Whether every heavier combination that the rules allow holds a set that failed."""
+    open_ = heaviest(known.problem, known.failing(), known.given_up())
+    return open_ is None or known.problem.weight(open_) <= known.problem.weight(best)
+
+
+def _implied(known: Known, best: Keys) -> Iterable[Claim]:
     """That nothing heavier can start, or the launches that speak against the reasoning."""
-    if reason == "found" and not known.failing():
+    problem = known.problem
+    top = heaviest(problem)
+    if top == best and best != problem.keys():
         yield Claim(kind=Kind.SHOWN, say="The rules allow no heavier combination.")
-    elif reason == "found":
+    elif top != best and barred(known, best) and not problem.noise and not problem.repairs:
         yield Claim(
             kind=Kind.IMPLIED,
             say="Every heavier combination that the rules allow holds a set that failed, so none "
@@ -96,6 +118,25 @@ def _implied(known: Known, best: Keys, reason: str) -> Iterable[Claim]:
                 return
 
 
+def _likely(known: Known, best: Keys, suspects: Sequence[Suspected], level: str) -> Iterable[Claim]:
+    """What holds under the model of the search only, and what the launches point at."""
+    problem = known.problem
+    if level == "97%" and problem.goal == "best" and not barred(known, best):
+        yield Claim(
+            kind=Kind.NOT_SHOWN,
+            say="That no heavier combination starts is 97 % likely under the model (causes of a "
+            "few flags each); no launch shows it.",
+        )
+    for one in suspects:
+        if not one.minimal and one.chance >= NOTABLE:
+            alone = "is a smallest set that fails" if one.shown else "alone fails"
+            yield Claim(
+                kind=Kind.NOT_SHOWN,
+                say=f"Suspected: {braces(one.items, problem)} {alone} with {one.signature} "
+                f"({one.chance:.0%} under the model); a launch would show it.",
+            )
+
+
 def _only_assumed(known: Known, best: Keys) -> Iterable[Claim]:
     """The heaviest combination that nothing but assumed answers speaks against."""
     problem = known.problem
@@ -113,6 +154,11 @@ def _only_assumed(known: Known, best: Keys) -> Iterable[Claim]:
 def _not_shown(known: Known) -> Iterable[Claim]:
     """Subsets without an answer, and what no trial of a search can show."""
     problem = known.problem
+    for a, b, number in known.learned:
+        yield Claim(
+            kind=Kind.SHOWN,
+            say=f"{a} needs {b}: without it the engine turned trial {number} down.",
+        )
     for keys in known.given_up():
         yield Claim(
             kind=Kind.NOT_SHOWN,

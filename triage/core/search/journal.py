@@ -7,22 +7,27 @@ Not: minimal sets (reduce.py) or the next trial (plan.py).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.core.search.subsets import Keys, distinct
 from triage.core.trials import Entry, Problem, Seen
+
+PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """The journal, read for one problem.
 
-    `problem` holds only items that change something. `resolved` is in the order
-    of the launches; `lost` counts the unresolved attempts of the sets that have
-    no answer yet.
+    `problem` holds only items that change something, and the needs that rejections
+    taught (`learned`, each with the number of its trial). `entries` are those that belong
+    to it, in the order of the launches, and so is `resolved`; `lost` counts the
+    unresolved attempts of the sets that have no answer yet.
     """
 
     problem: Problem
+    entries: tuple[Entry, ...]
+    learned: tuple[tuple[str, str, int], ...]
     resolved: Mapping[Keys, Entry]
     lost: Mapping[Keys, int]
 
@@ -37,6 +42,11 @@ class Known:
     def starting(self) -> tuple[Keys, ...]:
         """Subsets that started, in launch order."""
         return tuple(keys for keys, e in self.resolved.items() if e.seen is Seen.STARTS)
+
+    def started_in(self, keys: Keys) -> Entry:
+        """The last trial in which the subset started, else the one that stands for it."""
+        starts = [e for e in self.entries if e.items == keys and e.seen is Seen.STARTS]
+        return starts[-1] if starts else self.resolved[keys]
 
     def failing(self) -> tuple[Keys, ...]:
         """Subsets that failed, whatever the failure, in launch order."""
@@ -76,17 +86,47 @@ def read_journal(problem: Problem, journal: Sequence[Entry]) -> Known:
     several answers for one subset the last one stands.
     """
     cleaned = distinct(problem)
+    learned = _learned(cleaned, journal)
+    cleaned = replace(cleaned, requires=(*cleaned.requires, *((a, b) for a, b, _ in learned)))
+    choices = frozenset(choice.key for choice in problem.choices())
+    kept = frozenset(choice.key for choice in cleaned.choices())
     resolved: dict[Keys, Entry] = {}
     lost: dict[Keys, int] = {}
+    entries: list[Entry] = []
     for entry in journal:
-        if not entry.items <= problem.keys():
+        keys = entry.items & kept
+        if not entry.items <= choices or not cleaned.allowed(keys):
             continue
-        keys = entry.items & cleaned.keys()
-        if not cleaned.allowed(keys):
-            continue
+        entries.append(entry if keys == entry.items else replace(entry, items=keys))
         if entry.seen is Seen.UNRESOLVED:
             lost[keys] = lost.get(keys, 0) + 1
         else:
             resolved[keys] = entry
     unanswered = {keys: count for keys, count in lost.items() if keys not in resolved}
-    return Known(problem=cleaned, resolved=resolved, lost=unanswered)
+    return Known(
+        problem=cleaned,
+        entries=tuple(entries),
+        learned=learned,
+        resolved=resolved,
+        lost=unanswered,
+    )
+
+
+def _learned(problem: Problem, journal: Sequence[Entry]) -> tuple[tuple[str, str, int], ...]:
+    """Needs that the engine named when it turned a launch down: (item, what it needs, trial).
+
+    The rejection came before any weight was read, and points at two wanted flags of
+    which the launch had one. A launch that started without the other one disproves it.
+    """
+    wanted = problem.keys()
+    started = [entry.items for entry in journal if entry.seen is Seen.STARTS]
+    found: dict[tuple[str, str], int] = {}
+    for entry in journal:
+        named = tuple(dict.fromkeys(s for s in entry.suspects if s in wanted))
+        if entry.seen is not Seen.FAILS or not entry.early or len(named) != PAIR:
+            continue
+        a, b = named if named[0] in entry.items else named[::-1]
+        lacks = a in entry.items and b not in entry.items
+        if lacks and not any(a in items and b not in items for items in started):
+            found.setdefault((a, b), entry.number)
+    return tuple((a, b, number) for (a, b), number in found.items())

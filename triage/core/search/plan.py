@@ -8,23 +8,42 @@ Not: launching (triage.session) or reading a log (triage.core.log).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
 
+from triage.core.search.belief import Belief, belief_of
+from triage.core.search.bound import worthiest
+from triage.core.search.exact import MOST as FEW
+from triage.core.search.exact import plan as exact_plan
+from triage.core.search.explain import what, why
+from triage.core.search.fallback import Reduced, reduce_best, reduce_first
+from triage.core.search.goals import Decision, decide, shown, truth
+from triage.core.search.joint import NEVER
 from triage.core.search.journal import Known, read_journal, signature
-from triage.core.search.reduce import probes, shown_sets
-from triage.core.search.subsets import Keys, distinct, heaviest, one_smaller, rank, with_needs
+from triage.core.search.subsets import Keys, distinct, heaviest, rank
 from triage.core.trials import Done, Entry, Problem, Seen, Trial
 from triage.core.wording import join
 
 NOTHING: Keys = frozenset()
+BITS = 60  # more flags than fit a word are searched without the model
+PER_FLAG, PLUS = 1.5, 8  # launches after which the model is left
+NOISY = 3  # times as many where launches lie
+LEVELS = {
+    "proved": "proved, if adding a flag never repairs a failure",
+    "97%": "97 % under the model (causes of a few flags each)",
+    "seen": "best seen so far",
+}
 
 
 def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple[Trial, ...] | Done:
     """The next launches worth making, at most `k`, or why the search has ended.
 
-    The stages: the baseline; all that is wanted; one item at a time; for each
-    failure seen, the smallest set that shows it; the heaviest subset without a
-    known failing set. A failure that comes up late is explained before the
-    search goes on. A subset is launched once, and again only while unresolved.
+    First the baseline, then all that is wanted. From then on the launch that saves most:
+    it is probably the best configuration, or tells most about which one is, or fails and
+    so rules out all that could be better. A configuration is launched once, and again
+    only while unresolved, where noise is expected, or where two answers contradict each
+    other. Where no hypothesis explains the answers, or more launches were made than
+    forecast, failing sets are reduced without a model.
     """
     known = read_journal(problem, journal)
     step = _next_step(known)
@@ -33,23 +52,45 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     spent_s = sum(entry.seconds for entry in journal)
     left = problem.budget_trials - len(journal)
     if left <= 0:
-        return Done(reason="budget", say=f"All {problem.budget_trials} trials are spent.")
+        return Done(
+            reason="budget", level="seen", say=f"All {problem.budget_trials} trials are spent."
+        )
     if spent_s >= problem.budget_s:
         return Done(
             reason="budget",
+            level="seen",
             say=f"The trials took {spent_s:.0f} s of the {problem.budget_s:.0f} s that they may.",
         )
     return tuple(_again(known, trial) for trial in step[: max(1, min(k, left))])
 
 
 def _next_step(known: Known) -> tuple[Trial, ...] | Done:
-    """All trials that the current stage asks for, best first, whatever the budget says."""
+    """What the search asks for, whatever the budget says."""
+    opening = _opening(known)
+    if opening is not None:
+        return opening
+    belief = belief_of(known)
+    decision = _decision(known, belief)
+    if isinstance(decision, Done):
+        return decision
+    searching = _searched(known)
+    return (_trial(belief, known, decision, searching),)
+
+
+def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
+    """The two ends: the baseline, and all that is wanted; None once both are known."""
     problem = known.problem
     if known.pending(NOTHING):
-        return (_baseline(),)
+        return (
+            Trial(
+                items=NOTHING,
+                why="The baseline must start: if it fails, the fault is not in what was added "
+                "to it.",
+            ),
+        )
     if NOTHING not in known.resolved:
         return Done(reason="stuck", say="The baseline stayed unresolved, so nothing rests on it.")
-    if known.resolved[NOTHING].seen is Seen.FAILS:
+    if known.resolved[NOTHING].seen is Seen.FAILS and not problem.noise:
         failure = signature(known.resolved[NOTHING])
         return Done(
             reason="baseline-fails",
@@ -57,146 +98,234 @@ def _next_step(known: Known) -> tuple[Trial, ...] | Done:
         )
     wanted = heaviest(problem) or NOTHING
     if known.pending(wanted):
-        return (_wanted(problem, wanted),)
-    if wanted in known.starting():
-        if wanted == problem.keys():
-            return Done(reason="wanted-starts", say="Everything that is wanted starts together.")
-        return Done(
-            reason="found", say="All that the rules allow of what is wanted starts together."
+        every = "Everything wanted" if wanted == problem.keys() else "All that can be had"
+        return (
+            Trial(
+                items=wanted,
+                why=f"{every} at once: if it starts, there is nothing to search; if it fails, its "
+                "failure is the one to explain.",
+            ),
         )
-    searched = _searched(known, wanted)
-    return (
-        _singles(known, searched)
-        or _explain(known, searched)
-        or _closest(known, searched)
-        or _ended(known)
-    )
+    if wanted in known.starting() and not problem.noise:
+        if wanted == problem.keys():
+            return Done(
+                reason="wanted-starts",
+                level="proved",
+                say="Everything that is wanted starts together.",
+            )
+        return Done(
+            reason="found",
+            level="proved",
+            say="All that the rules allow of what is wanted starts together.",
+        )
+    return None
 
 
-def _baseline() -> Trial:
-    return Trial(
-        items=NOTHING,
-        why="The baseline must start: if it fails, the fault is not in what was added to it.",
-    )
-
-
-def _wanted(problem: Problem, wanted: Keys) -> Trial:
-    every = "Everything wanted" if wanted == problem.keys() else "All that can be had"
-    return Trial(
-        items=wanted,
-        why=f"{every} at once: if it starts, there is nothing to search; if it fails, its "
-        "failure is the one to explain.",
-    )
-
-
-def _searched(known: Known, wanted: Keys) -> str | None:
+def _searched(known: Known) -> str | None:
     """The failure under search: that of the wanted launch, else the first one seen."""
-    if wanted in known.resolved:
+    wanted = heaviest(known.problem)
+    if wanted is not None and wanted in known.failing():
         return signature(known.resolved[wanted])
     return next(iter(known.signatures()), None)
 
 
-def _singles(known: Known, searched: str | None) -> tuple[Trial, ...]:
-    """One item at a time on the baseline, suspects first, then the heaviest."""
-    problem, suspects = known.problem, known.suspects(None)
-    found: dict[Keys, Trial] = {}
-    for item in problem.items:
-        keys = with_needs(problem, (item.key,))
-        if keys is None or not known.pending(keys) or keys in found:
-            continue
-        needs = keys - {item.key}
-        alone = f"{item.key} alone" + (f" with {join(needs, problem)}, as it must" if needs else "")
-        found[keys] = Trial(
-            items=keys,
-            searching=searched,
-            why=f"Does {alone} show {searched or 'a failure'}? If it starts, it takes company to "
-            "fail; another failure gets a search of its own.",
-        )
-    return tuple(
-        sorted(found.values(), key=lambda t: (-len(t.items & suspects), rank(problem, t.items)))
-    )
-
-
-def _explain(known: Known, searched: str | None) -> tuple[Trial, ...]:
-    """Launches that narrow down the first failure without a minimal set, the searched one first."""
-    for sig in sorted(known.signatures(), key=lambda seen: seen != searched):
-        found = probes(known, sig)
-        if found:
-            return tuple(Trial(items=p.keys, why=p.why, searching=sig) for p in found)
-    return ()
-
-
-def _closest(known: Known, searched: str | None) -> tuple[Trial, ...]:
-    """The heaviest subset without a known failing set, if it is heavier than what has started."""
+def _decision(known: Known, belief: Belief) -> Decision | Done:
     problem = known.problem
-    keys = heaviest(problem, known.failing(), known.given_up())
-    best = max(problem.weight(started) for started in known.starting())
-    if keys is None or not known.pending(keys) or problem.weight(keys) <= best:
-        return ()
-    return (
-        Trial(
-            items=keys,
-            searching=searched,
-            why="Does the heaviest combination without a known failing set start "
-            f"({problem.weight(keys):g} of {problem.weight(problem.keys()):g} by weight)? If so, "
-            "it is the one to recommend; if it fails, that failure is explained next.",
-        ),
+    for conflict in belief.evidence.conflicts:
+        if conflict.probe is not None and _may(known, belief, conflict.probe, again=conflict.again):
+            return Decision(conflict.probe, kind="again" if conflict.again else "between")
+    decision = _modelled(known, belief)
+    if decision is None:
+        decision = _reduced(known, belief)
+    if decision.mask is not None:
+        return decision
+    if problem.audit and problem.goal == "best":
+        for mask in _audit(belief):
+            if _may(known, belief, mask):
+                return Decision(mask, kind="audit")
+    return _ended(known, belief, decision.level)
+
+
+def _may(known: Known, belief: Belief, mask: int, *, again: bool = False) -> bool:
+    """Whether a launch of the mask may be made and may tell something."""
+    keys = belief.space.items(mask)
+    return (again or known.pending(keys)) and keys not in known.given_up()
+
+
+def _modelled(known: Known, belief: Belief) -> Decision | None:
+    """What the posterior asks for; None where it knows nothing, or took too long."""
+    problem, space = known.problem, belief.space
+    launches = len(known.entries)
+    if space.n > BITS or not space.n:
+        return None
+    limit = PER_FLAG * space.n + PLUS
+    if problem.noise or belief.evidence.noise:
+        if launches > NOISY * limit:
+            return Decision(None, level="seen")
+    elif launches > limit:
+        return None
+    plain = not belief.evidence.noise and not belief.evidence.conflicts
+    if problem.goal == "best" and space.n <= FEW and plain and not space.repairs:
+        return _exact(belief, problem.stop)
+    return decide(belief, problem.goal, problem.stop)
+
+
+def _exact(belief: Belief, stop: str) -> Decision:
+    found = exact_plan(belief, stop, belief.closed)
+    if found.mask is None:
+        return Decision(None, level="proved" if stop == "proved" else "97%")
+    value = belief.space.value(found.mask)
+    top = belief.best is None or value > belief.space.value(belief.best)
+    return Decision(found.mask, kind="finish" if top else "bar", open=found.launches)
+
+
+def _reduced(known: Known, belief: Belief) -> Decision:
+    """The search without a model."""
+    space, evidence = belief.space, belief.evidence
+    order = _innocent_first(belief)
+    bars = belief.bars()
+    if known.problem.goal == "first" and bars:
+        step: Reduced = reduce_first(space, evidence.started, bars, order)
+    else:
+        step = reduce_best(space, evidence.started, bars, order)
+    if step.probe is not None and _may(known, belief, step.probe):
+        return Decision(step.probe, kind="reduce")
+    return Decision(None, level="proved" if step.probe is None else "seen")
+
+
+def _innocent_first(belief: Belief) -> list[int]:
+    """The bits, those that no likely cause holds first."""
+    h = belief.hypotheses
+    share = [0.0] * belief.space.n
+    for row, weight in zip(h.mask.tolist(), h.weight.tolist(), strict=True):
+        for mask in row:
+            if mask != int(NEVER):
+                for j in belief.space.bits(mask):
+                    share[j] += weight
+    return sorted(range(belief.space.n), key=lambda j: (share[j], -belief.space.worth[j], j))
+
+
+def _audit(belief: Belief) -> list[int]:
+    """The best configuration with each flag that it dropped, whatever that flag failed with."""
+    space = belief.space
+    if belief.best is None:
+        return []
+    found = []
+    for j in space.bits(space.full & ~belief.best):
+        more = space.trimmed(belief.best | space.needs[j])
+        if space.value(more) > space.value(belief.best) and more not in belief.evidence.asked:
+            found.append(more)
+    return found
+
+
+def _trial(belief: Belief, known: Known, decision: Decision, searching: str | None) -> Trial:
+    return Trial(
+        items=belief.space.items(decision.mask or 0),
+        why=why(belief, decision, known.problem),
+        searching=searching,
     )
 
 
-def _ended(known: Known) -> Done:
+def _ended(known: Known, belief: Belief, level: str) -> Done:
     """Nothing is left to launch: found, unless an unresolved subset might have been better."""
-    problem = known.problem
-    best = min(known.starting(), key=lambda keys: rank(problem, keys))
-    say = (
-        f"{join(best, problem)} started and keeps {problem.weight(best):g} of "
-        f"{problem.weight(problem.keys()):g}"
-    )
-    doubts = _in_the_way(known, best)
+    problem, space = known.problem, belief.space
+    if problem.goal == "best" or belief.best is None:
+        best = belief.best if belief.best is not None else space.base
+        keys = space.items(best)
+        said = (
+            f"{what(problem, keys)} started and keeps {problem.weight(keys):g} of "
+            f"{problem.weight(problem.keys()):g}"
+        )
+        claim = f"nothing better starts: {LEVELS[level]}" if level != "seen" else LEVELS[level]
+    else:
+        said, claim = _sets(belief, problem, level)
+    doubts = _in_the_way(known, belief)
     if doubts:
         names = "; ".join(join(keys, problem) for keys in doubts)
-        return Done(reason="stuck", say=f"{say}, but these stayed unresolved: {names}.")
-    return Done(reason="found", say=f"{say}; each failure seen has its minimal set.")
+        say = f"{said}, but these stayed unresolved: {names}."
+        return Done(reason="stuck", level="seen", say=say)
+    reason = "stuck" if level == "seen" else "found"
+    return Done(reason=reason, level=level, say=f"{said}; {claim}.")
 
 
-def _in_the_way(known: Known, best: Keys) -> tuple[Keys, ...]:
-    """Unresolved subsets that could have been better, or on which a failing set rests."""
-    problem, failing = known.problem, known.failing()
-    neighbours = {
-        smaller
-        for sig in known.signatures()
-        for keys in shown_sets(known, sig)
-        for _, smaller in one_smaller(problem, keys)
-    }
-    return tuple(
-        keys
-        for keys in known.given_up()
-        if keys in neighbours
-        or (problem.weight(keys) > problem.weight(best) and not any(bad <= keys for bad in failing))
-    )
+def _sets(belief: Belief, problem: Problem, level: str) -> tuple[str, str]:
+    """What was found for the goals first and all."""
+    names, space = belief.evidence.names, belief.space
+
+    def say(mask: int, d: int) -> str:
+        return f"{{{', '.join(sorted(space.items(mask) & problem.keys()))}}} fails with {names[d]}"
+
+    if problem.goal == "first":
+        found = shown(belief)
+        said = say(found[0].mask, found[0].failure) if found else "no failing set is known"
+        return said, f"with any flag less it does not: {LEVELS[level]}"
+    causes, _ = truth(belief)
+    said = "; ".join(say(m, d) for m, d in causes) or "no failing set is known"
+    return said, f"these are all: {LEVELS[level]}"
+
+
+def _in_the_way(known: Known, belief: Belief) -> tuple[Keys, ...]:
+    """Unresolved subsets that could have been better."""
+    space = belief.space
+    value = -1.0 if belief.best is None else space.value(belief.best)
+    bars = belief.bars()
+    found = []
+    for keys in known.given_up():
+        mask = space.mask(keys)
+        hidden = not any(bar.bars(mask) for bar in bars)
+        if hidden and (known.problem.goal != "best" or space.value(mask) > value):
+            found.append(keys)
+    return tuple(sorted(found, key=lambda keys: rank(known.problem, keys)))
 
 
 def _again(known: Known, trial: Trial) -> Trial:
     """The trial as it is, or said to be a repetition if an attempt was lost."""
     if trial.items not in known.lost:
         return trial
-    return Trial(
-        items=trial.items,
-        searching=trial.searching,
-        why=f"Once more, as the last attempt proved nothing. {trial.why}",
+    return replace(trial, why=f"Once more, as the last attempt proved nothing. {trial.why}")
+
+
+def forecast(problem: Problem, journal: Sequence[Entry] = ()) -> tuple[int, int]:
+    """Launches that a search of this problem takes: (fewest, at most in 9 of 10 cases).
+
+    Fewest: what is wanted starts. At most: what was launched, and by how many bits the
+    decision is open.
+    """
+    known = read_journal(problem, journal)
+    opening = _opening(known)
+    if isinstance(opening, Done):
+        return len(journal), len(journal)
+    if opening is not None:
+        n = len(distinct(problem).choices())
+        most = min(2**n, _most(_unopened(problem)) + 2, problem.budget_trials)
+        return min(2, most), most
+    belief = belief_of(known)
+    decision = _decision(known, belief)
+    if isinstance(decision, Done):
+        return len(journal), len(journal)
+    most = min(problem.budget_trials, len(journal) + _most(belief))
+    return min(len(journal) + 1, most), most
+
+
+def _unopened(problem: Problem) -> Belief:
+    """What would be believed if all that is wanted failed, nobody knows how."""
+    wanted = heaviest(distinct(problem)) or NOTHING
+    return belief_of(
+        read_journal(
+            problem,
+            (
+                Entry(number=1, items=NOTHING, seen=Seen.STARTS),
+                Entry(number=2, items=wanted, seen=Seen.FAILS, signature="?"),
+            ),
+        )
     )
 
 
-def forecast(problem: Problem) -> tuple[int, int]:
-    """Launches that a search of this problem takes: (fewest, at most in 9 of 10 cases).
-
-    Fewest: what is wanted starts. At most: the baseline, all, each item, and twice
-    as many to narrow failures down and to prove what is left; so it was in random
-    landscapes of 3 to 5 items with up to four causes.
-    """
-    n = len(distinct(problem).items)
-    most = min(2**n, 3 * n + 3, problem.budget_trials)
-    return min(2, most), most
+def _most(belief: Belief) -> int:
+    """Launches that decide what is open, in 9 of 10 cases."""
+    if not belief.explained or worthiest(belief.space, belief.bars()) is None:
+        return 1
+    return ceil(1.5 * belief.open + 3)
 
 
 def decision_lines(problem: Problem, depth: int = 3) -> tuple[str, ...]:
@@ -212,7 +341,7 @@ def _tree(problem: Problem, journal: tuple[Entry, ...], depth: int, indent: str)
     if isinstance(step, Done):
         return [f"{indent}end ({step.reason}): {step.say}"]
     trial = step[0]
-    lines = [f"{indent}launch {len(journal) + 1}: {join(trial.items, problem)}"]
+    lines = [f"{indent}launch {len(journal) + 1}: {what(problem, trial.items)}"]
     if depth <= 1:
         return [*lines, f"{indent}  ..."]
     answers: list[tuple[str, Seen, str | None]] = [("starts", Seen.STARTS, None)]

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from triage.core.causes import Cause
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value, apply
+from triage.core.search.belief import belief_of
 from triage.core.search.claims import Claim, claims_of
 from triage.core.search.journal import Known, read_journal
 from triage.core.search.plan import next_trials
 from triage.core.search.reduce import failing_sets
 from triage.core.search.subsets import Keys, rank, with_needs
+from triage.core.search.suspected import suspected
 from triage.core.trials import Done, Entry, FailingSet, Item, Problem
 from triage.core.wording import WITHOUT, braces, listed, settings, spell, spell_setting
 
@@ -73,6 +75,13 @@ class Recommendation:
     simulated: bool = False
 
 
+def best_started(problem: Problem, journal: Sequence[Entry]) -> Keys:
+    """The worthiest subset that started and is believed to start; the baseline if there is none."""
+    known = read_journal(problem, journal)
+    belief = belief_of(known)
+    return frozenset() if belief.best is None else belief.space.items(belief.best)
+
+
 def recommend(
     problem: Problem, journal: Sequence[Entry], causes: Sequence[Cause] = ()
 ) -> Recommendation:
@@ -86,7 +95,7 @@ def recommend(
     ended = step.say if isinstance(step, Done) else "The search has not ended."
     sets = failing_sets(problem, journal)
     simulated = any(entry.simulated for entry in journal)
-    started = sorted(known.starting(), key=lambda keys: rank(known.problem, keys))
+    started = sorted(_started(known), key=lambda keys: rank(known.problem, keys))
     if not started:
         return Recommendation(
             reason=reason,
@@ -97,8 +106,8 @@ def recommend(
         )
     best, *others = started
     config = problem.config(best)
-    items = frozenset(i.key for i in problem.items if apply(config, (i.change,)) == config)
-    proof = known.resolved[best]
+    items = frozenset(i.key for i in problem.choices() if apply(config, (i.change,)) == config)
+    proof = known.started_in(best)
     picked = _Picked(problem, known, best, items, sets, causes)
     drop, change, add = picked.undone()
     return Recommendation(
@@ -112,7 +121,13 @@ def recommend(
         add=add,
         weight_kept=problem.weight(items),
         weight_wanted=problem.weight(problem.keys()),
-        claims=claims_of(known, best, sets, reason),
+        claims=claims_of(
+            known,
+            best,
+            sets,
+            suspected(problem, journal),
+            step.level if isinstance(step, Done) else "",
+        ),
         sets=sets,
         proof=proof.number,
         alternatives=tuple(
@@ -125,6 +140,22 @@ def recommend(
         ),
         simulated=simulated,
     )
+
+
+def _started(known: Known) -> tuple[Keys, ...]:
+    """Subsets that started; where launches may lie, those believed to start come first only."""
+    if not known.problem.noise or not known.starting():
+        return known.starting()
+    belief = belief_of(known)
+    if belief.best is None:
+        return ()
+    best = belief.space.items(belief.best)
+    rest = (
+        keys
+        for keys in known.starting()
+        if known.problem.weight(keys) <= known.problem.weight(best)
+    )
+    return tuple(dict.fromkeys((best, *rest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +172,8 @@ class _Picked:
     def kept(self) -> tuple[Choice, ...]:
         """The baseline's flags and variables, then the wanted items that stay."""
         config = self.problem.config(self.best)
-        proof = self.known.resolved[self.best].number
-        wanted = {item.key for item in self.problem.items}
+        proof = self.known.started_in(self.best).number
+        wanted = {item.key for item in self.problem.choices()}
         base = [
             Choice(key=key, value=value, why="part of the baseline, which started")
             for key, value in settings(config)
@@ -175,6 +206,12 @@ class _Picked:
                 change.append(Choice(key=item.key, value=baseline[item.key], why=back, price=price))
             else:
                 drop.append(Choice(key=item.key, value=_value(item), why=why, price=price))
+        proof = self.known.started_in(self.best).number
+        for repair in self.problem.repairs:
+            if repair.key in self.items:
+                why = f"a repair: part of what started in trial {proof}"
+                price = f"{repair.weight:g} by weight, as the recipe says"
+                add.append(Choice(key=repair.key, value=_value(repair), why=why, price=price))
         return tuple(drop), tuple(change), tuple(add)
 
     def _why_not(self, item: Item) -> str:
@@ -230,6 +267,9 @@ def _headline(problem: Problem, items: Keys, proof: int, reason: str, ended: str
             gone.setdefault("go back to", []).append(spell_setting(item.key, baseline[item.key]))
         else:
             gone.setdefault("drop", []).append(spell(item.change))
+    repairs = [spell(r.change) for r in problem.repairs if r.key in items]
+    if repairs:
+        gone["add"] = repairs
     parts += [f"{verb} {listed(names)}" for verb, names in gone.items()]
     share = f"{problem.weight(items):g} of {problem.weight(problem.keys()):g} by weight"
     doubt = "" if reason in {"found", "wanted-starts"} else f" Best seen so far: {ended}"

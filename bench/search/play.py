@@ -1,0 +1,135 @@
+"""One strategy on one landscape: launches are counted, the answer is held against the truth.
+
+In:  a Landscape, a goal, a Strategy. Out: Played.
+Not: drawing landscapes (landscape.py) or tables (tables.py).
+
+Two facts are free and not counted: the baseline starts; what is wanted fails, and as what.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bench.search.landscape import Answer, Landscape
+
+CAP = 400  # launches; a strategy that is not done by then counts as wrong
+
+
+class CapPassed(Exception):  # noqa: N818  it is no error: the strategy is cut off
+    """The strategy asked for more launches than a search may take."""
+
+
+@dataclass(slots=True)
+class Oracle:
+    """What a strategy may ask: launches, and what the user would know without any.
+
+    A strategy reads `scape` only for `n`, `worth`, `known`, `full`, `base`, `repairs`,
+    `suspicion`, and the helpers that follow from them.
+    """
+
+    scape: Landscape
+    luck: random.Random
+    launches: int = 0
+    seconds: float = 0.0
+    asked: dict[int, list[Answer]] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Answer:
+        """How the launch of all that is wanted failed; free."""
+        return self.scape.launch(self.scape.full)
+
+    def launch(self, mask: int) -> Answer:
+        """Launch a set of flags: a count, some seconds, an answer (with the landscape's luck)."""
+        if self.launches >= CAP:
+            raise CapPassed
+        answer = self.scape.launch(mask, self.luck if self.scape.flake else None)
+        self.launches += 1
+        self.seconds += answer.seconds
+        self.asked.setdefault(mask, []).append(answer)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A strategy's answer: for `best` a set that started, for the others (set, name) pairs.
+
+    `name` None: the strategy tells no failure from another.
+    """
+
+    best: int | None = None
+    sets: frozenset[tuple[int, str | None]] = frozenset()
+
+
+class Strategy(Protocol):
+    """A way to search; `ask` must be the same for the same answers."""
+
+    name: str
+
+    def ask(self, oracle: Oracle, goal: str) -> Found:
+        """Search until the goal is reached: first, best or all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One strategy on one landscape."""
+
+    launches: int
+    seconds: float
+    right: bool
+    kept: float = 0.0  # worth of the answer as a share of the best possible; goal best
+    starts: bool = True  # the recommended set starts; goal best
+
+
+def play(strategy: Strategy, scape: Landscape, goal: str) -> Played:
+    """Let the strategy search, and judge its answer."""
+    oracle = Oracle(scape, random.Random(f"luck/{scape.seed}"))
+    try:
+        found = strategy.ask(oracle, goal)
+    except CapPassed:
+        return Played(oracle.launches, oracle.seconds, right=False, starts=False)
+    return judge(oracle, goal, found)
+
+
+def judge(oracle: Oracle, goal: str, found: Found) -> Played:
+    """The answer against the truth."""
+    scape = oracle.scape
+    if goal == "best":
+        mask = scape.base if found.best is None else found.best
+        starts = scape.launch(mask).kind == "starts"
+        best, value = scape.best_value(), scape.value(mask)
+        kept = value / best if best else 1.0
+        right = starts and value == best
+        return Played(oracle.launches, oracle.seconds, right=right, kept=kept, starts=starts)
+    if goal == "first":
+        right = any(_is_set(scape, mask, name) for mask, name in found.sets)
+        return Played(oracle.launches, oracle.seconds, right=right)
+    truth = scape.observable()
+    if any(name is None for _, name in found.sets):  # a strategy without classes: sets only
+        right = {mask for mask, _ in found.sets} == {mask for mask, _ in truth}
+    else:
+        right = found.sets == truth
+    return Played(oracle.launches, oracle.seconds, right=right)
+
+
+def _is_set(scape: Landscape, mask: int, name: str | None) -> bool:
+    if name is not None:
+        return scape.shows(mask, name)
+    if scape.launch(mask).kind != "fails":
+        return False
+    return all(
+        scape.launch(scape.without(mask, i)).kind == "starts"
+        for i in range(scape.n)
+        if mask >> i & 1
+    )
+
+
+def cell(
+    strategy: Callable[[Landscape], Strategy] | Strategy, scapes: list[Landscape], goal: str
+) -> list[Played]:
+    """The strategy on each landscape; a function of the landscape makes one each."""
+    made = strategy if callable(strategy) else None
+    return [play(made(s) if made else strategy, s, goal) for s in scapes]  # type: ignore[arg-type]  # one of the two

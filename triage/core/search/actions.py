@@ -1,0 +1,138 @@
+"""The best configuration under each hypothesis, and which of them agree.
+
+In:  Hypotheses. Out: Actions: masks that could be recommended, and where each is right.
+Not: which launch tells them apart (choose.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from triage.core.search.candidates import GENERATORS, Floats, Ints, Masks, candidates_of
+from triage.core.search.joint import NEVER, Hypotheses
+from triage.core.search.space import Space
+
+CLOSE = 1e-9  # worths nearer than that are equal
+PAIRS = 3  # excluded pairs up to here are weighed exactly
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Actions:
+    """A configurations that are best under some hypothesis, and how H hypotheses rate them.
+
+    `mask`, `value` (A,), the most probable first. `best` (H,): worth of the best
+    configuration. `right` (A, H): the configuration starts and none is worth more.
+    `region` (H,): a configuration that is right, few in all.
+    """
+
+    mask: Masks
+    value: Floats
+    best: Floats
+    right: np.ndarray
+    region: Ints
+    share: Floats
+
+    def __len__(self) -> int:
+        return len(self.mask)
+
+
+class Worth:
+    """Worths of many masks at once: a table for each 11 bits."""
+
+    def __init__(self, space: Space) -> None:
+        self.tables: list[Floats] = []
+        for low in range(0, max(1, space.n), 11):
+            worth = np.array(space.worth[low : low + 11])
+            bits = np.arange(1 << len(worth))[:, None] >> np.arange(len(worth)) & 1
+            self.tables.append(bits @ worth if len(worth) else np.zeros(1))
+
+    def of(self, masks: Masks) -> Floats:
+        """The worth of each mask."""
+        total = np.zeros(masks.shape)
+        for i, table in enumerate(self.tables):
+            part = (masks >> np.uint64(11 * i)) & np.uint64((1 << 11) - 1)
+            total += table[np.minimum(part, np.uint64(len(table) - 1)).astype(np.int64)]
+        return total
+
+
+def best_masks(h: Hypotheses, worth: Worth) -> tuple[Masks, Floats]:
+    """(H,) the worthiest mask that starts under each hypothesis, and its worth."""
+    space, hits = h.evidence.space, candidates_of(h.evidence.space).hits
+    full = np.uint64(space.full)
+    best, value = np.zeros(len(h), dtype=np.uint64), np.full(len(h), -np.inf)
+    count = (h.mask != NEVER).sum(axis=1)
+    unless = h.unless()
+    for m in np.unique(count):
+        rows = np.nonzero(count == m)[0]
+        columns = [hits[h.place[rows, i]] for i in range(m)]  # causes come first in a row
+        saved = None if unless is None else unless[rows]
+        options = range(GENERATORS - 1 if saved is None else GENERATORS)
+        for picks in product(options, repeat=int(m)):
+            gone = np.zeros(len(rows), dtype=np.uint64)
+            for column, pick in zip(columns, picks, strict=True):
+                if pick < GENERATORS - 1:
+                    gone |= column[:, pick]
+            for pairs in _pairs(space):
+                left = full & ~gone & ~np.uint64(pairs)
+                kept = worth.of(left)
+                for i, pick in enumerate(picks):
+                    if saved is not None and pick == GENERATORS - 1:
+                        kept = np.where(saved[:, i] & left, kept, -np.inf)
+                better = kept > value[rows] + CLOSE
+                value[rows] = np.where(better, kept, value[rows])
+                best[rows] = np.where(better, left, best[rows])
+    if len(space.excluded) > PAIRS:
+        best = np.array([space.trimmed(int(mask)) for mask in best], dtype=np.uint64)
+        value = worth.of(best)
+    return best, value
+
+
+def _pairs(space: Space) -> Sequence[int]:
+    """What may go so that no excluded pair is left: one of each pair, with its users."""
+    if not space.excluded or len(space.excluded) > PAIRS:
+        return [0]
+    sides = [[space.users[j] for j in space.bits(pair)] for pair in space.excluded]
+    gone = []
+    for chosen in product(*sides):
+        mask = 0
+        for side in chosen:
+            mask |= side
+        gone.append(mask)
+    return gone
+
+
+def actions_of(h: Hypotheses, worth: Worth, most: int = 60) -> Actions:
+    """The best configurations, and a cover of the hypotheses by as few of them as greed finds."""
+    masks, best = best_masks(h, worth)
+    unique, back = np.unique(masks, return_inverse=True)
+    share = np.bincount(back.ravel(), weights=h.weight, minlength=len(unique))
+    kept = np.argsort(-share, kind="stable")[:most]
+    unique = unique[kept]
+    value = worth.of(unique)
+    right = ~h.fails(unique) & (value[:, None] >= best[None, :] - CLOSE)
+    region = np.full(len(h), -1, dtype=np.int64)
+    left = h.weight.copy()
+    order: list[int] = []
+    while left.sum() > CLOSE:
+        gain = right @ left
+        pick = int(gain.argmax())
+        if gain[pick] <= 0:
+            break
+        region[right[pick] & (region < 0)] = len(order)
+        left[right[pick]] = 0.0
+        order.append(pick)
+    region[region < 0] = len(order)
+    rest = [i for i in range(len(unique)) if i not in order]
+    by = np.array(order + rest, dtype=np.int64)
+    return Actions(
+        mask=unique[by],
+        value=value[by],
+        best=best,
+        right=right[by],
+        region=region,
+        share=(right @ h.weight)[by],
+    )

@@ -1,0 +1,70 @@
+"""The worthiest mask that holds no failing set: what may still be better than the best.
+
+In:  a Space and masks that failed. Out: masks.
+Not: what is likely to fail (joint.py); this counts only what was seen.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from triage.core.search.space import Space
+
+
+def minimal(masks: Iterable[int]) -> list[int]:
+    """The masks that hold no other of them."""
+    found: list[int] = []
+    for mask in sorted(set(masks), key=lambda m: (m.bit_count(), m)):
+        if not any(other & ~mask == 0 for other in found):
+            found.append(mask)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A mask that failed: what holds it fails too, unless it holds a bit of `unless`.
+
+    `unless` is empty but where launches showed that another flag repairs the failure.
+    """
+
+    mask: int
+    unless: int = 0
+
+    def bars(self, mask: int) -> bool:
+        """Whether a launch of this mask would fail."""
+        return self.mask & ~mask == 0 and not self.unless & mask
+
+
+def worthiest(
+    space: Space, bars: Collection[Bar], passed: Collection[int] = (), most: int = 20_000
+) -> int | None:
+    """The worthiest lawful mask that nothing bars and that is none of `passed`.
+
+    Best first: whatever is wrong with a mask names bits of which one must go. None if
+    nothing is left, or if `most` masks were looked at without an end.
+    """
+    rules = [*(Bar(pair) for pair in space.excluded), *sorted(bars, key=_size)]
+    start = space.full
+    queue = [(-space.value(start), ~start)]
+    queued = {start}
+    for _ in range(most):
+        if not queue:
+            return None
+        kept = ~heapq.heappop(queue)[1]
+        fault = next((rule.mask for rule in rules if rule.bars(kept)), None)
+        if fault is None:
+            if kept not in passed:
+                return kept
+            fault = kept
+        for j in space.bits(fault):
+            less = space.without(kept, 1 << j)
+            if less not in queued:
+                queued.add(less)
+                heapq.heappush(queue, (-space.value(less), ~less))
+    return None
+
+
+def _size(bar: Bar) -> int:
+    return bar.mask.bit_count()

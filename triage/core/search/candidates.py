@@ -1,0 +1,98 @@
+"""Sets of flags that could be a cause, and how likely each is before any launch.
+
+In:  a Space. Out: Candidates, arrays over all closed sets of up to `size` flags.
+Not: what launches say about them (evidence.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.core.search.space import Space
+
+Masks = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# How often a cause takes 1, 2, 3 or 4 flags. Public reports of failed startups name one
+# or two flags nearly always; four are kept possible so that the search does not stall.
+SIZES = (0.40, 0.44, 0.145, 0.015)
+MOST = 20_000  # candidates; where larger sets would pass it they are left out
+EVEN = 0.3  # share of the even prior in a prior that suspects some flags
+PAIR = 2
+GENERATORS = len(SIZES) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """C candidates of n bits.
+
+    `masks` (C,): closed sets. `prior` (C,): sums to 1. `count` (C,): flags that make the
+    set, the rest is what they need. `hits` (C, GENERATORS): what goes with each of these
+    flags when it is dropped; the last one repeats. `more` (C, n): place of the set with
+    bit j added, -1 if that is no other candidate.
+    """
+
+    masks: Masks
+    prior: Floats
+    count: Ints
+    hits: Masks
+    more: Ints
+
+
+def most_flags(n: int) -> int:
+    """The largest cause that the model of n flags holds."""
+    size = len(SIZES)
+    while size > PAIR and sum(comb(n, k) for k in range(1, size + 1)) > MOST:
+        size -= 1
+    return size
+
+
+@lru_cache(maxsize=16)
+def candidates_of(space: Space) -> Candidates:
+    """All candidates of the space; sets inside the baseline are none."""
+    bits = [j for j in space.bits(space.full) if space.needs[j] & ~space.base]
+    extra = [j for j in space.bits(space.full) if j not in bits]
+    sets: dict[int, tuple[int, ...]] = {}
+    for size in range(1, most_flags(space.n) + 1):
+        for chosen in combinations(bits + extra, size):
+            mask = 0
+            for j in chosen:
+                mask |= space.needs[j]
+            if mask & ~space.base and mask not in sets and space.lawful(mask):
+                sets[mask] = chosen
+    masks = list(sets)
+    place = {mask: i for i, mask in enumerate(masks)}
+    count = np.array([len(chosen) for chosen in sets.values()], dtype=np.int64)
+    hits = np.zeros((len(masks), GENERATORS), dtype=np.uint64)
+    more = np.full((len(masks), space.n), -1, dtype=np.int64)
+    for i, (mask, chosen) in enumerate(sets.items()):
+        users = [space.users[j] for j in chosen]
+        hits[i] = [*users, *[users[-1]] * (GENERATORS - len(users))]
+        if len(chosen) < GENERATORS - 1:
+            for j in bits:
+                if not mask >> j & 1:
+                    more[i, j] = place.get(mask | space.needs[j], -1)
+    prior = weigh(count, list(sets.values()), space.suspicion)
+    return Candidates(
+        masks=np.array(masks, dtype=np.uint64), prior=prior, count=count, hits=hits, more=more
+    )
+
+
+def weigh(count: Ints, sets: list[tuple[int, ...]], suspicion: tuple[float, ...]) -> Floats:
+    """The prior: shares by size, inside one size by suspicion with an even part mixed in."""
+    factor = np.array([np.prod([suspicion[j] for j in chosen]) for chosen in sets])
+    prior = np.zeros(len(sets))
+    for size, share in enumerate(SIZES, start=1):
+        own = count == size
+        if own.any():
+            weighted = factor[own] / factor[own].sum()
+            prior[own] = share * ((1 - EVEN) * weighted + EVEN / own.sum())
+    total = prior.sum()
+    return prior / total if total else prior

@@ -1,0 +1,128 @@
+"""The journal as arrays: what was launched, and which failure each launch showed.
+
+In:  a Known (the journal, read for one problem). Out: Evidence.
+Not: what it means for a cause (likelihood.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from triage.core.phases import order
+from triage.core.search.bound import Bar, minimal
+from triage.core.search.candidates import Ints, Masks
+from triage.core.search.journal import Known, signature
+from triage.core.search.repairs import Conflict, conflicts, unsteady
+from triage.core.search.space import Space, space_of
+from triage.core.search.subsets import heaviest
+from triage.core.trials import Entry, Noise, Seen
+
+STARTED = -1
+USUAL = Noise(miss=0.05, transient=0.10)  # once a configuration gave two answers
+UNKNOWN = order("unknown")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """L answers about masks of one space, in launch order, repetitions included.
+
+    `failure` (L,): place of the failure in `names`, STARTED where there was none.
+    `phase` (L,): place of the phase in a startup; of a start, or where the phase is not
+    known, -1. `phases`: by failure, the latest phase that it was seen in, -1 unknown.
+    `first`: the failure of all that is wanted, -1 if it was not launched.
+    """
+
+    space: Space
+    noise: Noise
+    masks: Masks
+    failure: Ints
+    phase: Ints
+    names: tuple[str, ...]
+    phases: tuple[int, ...]
+    first: int
+    suspects: tuple[frozenset[int], ...]
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def unless(self) -> tuple[int, ...]:
+        """By failure: bits of which one repairs it, as far as contradictions show; mostly 0."""
+        by_name = {conflict.failure: conflict.repairs for conflict in self.conflicts}
+        return tuple(by_name.get(name, 0) for name in self.names)
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The smallest masks that failed, with what repairs them."""
+        plain: list[int] = []
+        found: list[Bar] = []
+        unless = self.unless
+        for mask, failure in zip(self.masks.tolist(), self.failure.tolist(), strict=True):
+            if failure != STARTED:
+                if unless[failure] and not mask & unless[failure]:
+                    found.append(Bar(mask, unless[failure]))
+                else:
+                    plain.append(mask)
+        return [*(Bar(mask) for mask in minimal(plain)), *dict.fromkeys(found)]
+
+    @property
+    def started(self) -> list[int]:
+        """Masks that started at least once, each once."""
+        return list(dict.fromkeys(self.masks[self.failure == STARTED].tolist()))
+
+    @property
+    def failed(self) -> list[int]:
+        """Masks that failed at least once, each once."""
+        return list(dict.fromkeys(self.masks[self.failure != STARTED].tolist()))
+
+    @property
+    def asked(self) -> frozenset[int]:
+        """All masks with an answer."""
+        return frozenset(self.masks.tolist())
+
+
+def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
+    """The resolved entries as arrays; `entries` are those that belong to the problem."""
+    space = space_of(known.problem)
+    answers: dict[int, list[str | None]] = {}
+    told = [e for e in entries if e.seen is not Seen.UNRESOLVED]
+    failures = [signature(e) if e.seen is Seen.FAILS else None for e in told]
+    names = tuple(dict.fromkeys(name for name in failures if name is not None))
+    masks = [space.mask(e.items) for e in told]
+    phase = [_phase(e) for e in told]
+    for mask, failure in zip(masks, failures, strict=True):
+        answers.setdefault(mask, []).append(failure)
+    noise = known.problem.noise
+    if not noise and unsteady(answers):
+        noise = USUAL
+    found = () if noise else conflicts(space, answers)
+    top = heaviest(known.problem)
+    wanted = space.mask(top) if top is not None else 0
+    first = next((f for m, f in zip(masks, failures, strict=True) if m == wanted and f), None)
+    places = {key: j for j, key in enumerate(space.keys)}
+    suspects: list[frozenset[int]] = []
+    for name in names:
+        said = {s for e, f in zip(told, failures, strict=True) if f == name for s in e.suspects}
+        suspects.append(frozenset(places[s] for s in said if s in places))
+    return Evidence(
+        space=space,
+        noise=noise,
+        masks=np.array(masks, dtype=np.uint64),
+        failure=np.array(
+            [STARTED if f is None else names.index(f) for f in failures], dtype=np.int64
+        ),
+        phase=np.array(phase, dtype=np.int64),
+        names=names,
+        phases=tuple(
+            max(p for p, f in zip(phase, failures, strict=True) if f == name) for name in names
+        ),
+        first=-1 if first is None else names.index(first),
+        suspects=tuple(suspects),
+        conflicts=found,
+    )
+
+
+def _phase(entry: Entry) -> int:
+    place = order(entry.phase)
+    return -1 if entry.seen is Seen.STARTS or place >= UNKNOWN else place

@@ -1,0 +1,317 @@
+"""The next launch for each goal, or that the goal is reached.
+
+In:  a Belief. Out: Decision.
+Not: budgets, the baseline, words for people (plan.py), or what to do where the model
+fails (fallback.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from triage.core.search.belief import SURE, Belief
+from triage.core.search.bound import Bar, worthiest
+from triage.core.search.candidates import Floats, Ints
+from triage.core.search.choose import Bonus, Chooser, Probe, pool
+from triage.core.search.joint import NEVER, UNSEEN
+
+FINISH = 0.8  # a launch of what is best saves so many
+PROOF = 0.6  # what a failing set that bars all that is better saves
+ALONE = 0.8  # a suspect that fails alone
+WHOLE_TRUTH = 0.98  # goal all: several claims at once
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Launch `mask`; or, if it is None, the goal is reached, and `level` says how surely.
+
+    `kind`: finish (probably the best configuration), split, cause (a suspect alone), bar (a
+    failing set that rules out what is better), again (a repetition), audit, reduce.
+    """
+
+    mask: int | None
+    kind: str = ""
+    level: str = ""  # proved | 97% | seen
+    bits: float = 0.0
+    open: float = 0.0  # bits of the decision that are left
+
+
+def decide(belief: Belief, goal: str, stop: str) -> Decision | None:
+    """The next launch, or the goal is reached; None if the model has no answer."""
+    match goal:
+        case "first":
+            return first(belief, stop)
+        case "all":
+            return all_causes(belief, stop)
+        case _:
+            return best(belief, stop)
+
+
+def best(belief: Belief, stop: str) -> Decision | None:
+    """The next launch on the way to the best configuration."""
+    space, h = belief.space, belief.hypotheses
+    bars = belief.bars()
+    if belief.best is not None and not belief.evidence.noise and barred(belief, bars):
+        return Decision(None, level="proved")
+    if not belief.explained:
+        return None
+    settled = belief.better <= 1 - SURE and belief.best is not None
+    if settled and (stop != "proved" or belief.evidence.noise):
+        return Decision(None, level="97%")
+    actions = belief.actions
+    gains: dict[int, Floats] = {}
+    if not settled:
+        for a in range(min(12, len(actions))):
+            gains[int(actions.mask[a])] = FINISH * actions.right[a]
+    finishing = set(gains)
+    if stop == "proved":
+        value = space.value(belief.best) if settled and belief.best is not None else None
+        for mask, share in _Bars(belief, bars, value).shares():
+            fails = h.fails(np.array([mask], dtype=np.uint64))[0]
+            gains[mask] = gains.get(mask, np.zeros(len(h))) + PROOF * share * fails
+    region = np.zeros(len(h), dtype=np.int64) if settled else actions.region
+    extra = list(gains) if settled else [*pool(h, actions.mask, belief.luck()), *gains]
+    probe, left = _choose(belief, region, gains, extra)
+    if probe is None:
+        return None
+    kind = "finish" if probe.mask in finishing else "bar" if probe.mask in gains else "split"
+    return Decision(probe.mask, kind=kind, bits=probe.bits, open=left)
+
+
+def barred(belief: Belief, bars: list[Bar]) -> bool:
+    """Whether everything worth more than the best holds a set that failed."""
+    if belief.best is None:
+        return False
+    lost = belief.closed - belief.evidence.asked
+    open_ = worthiest(belief.space, bars, passed=lost)
+    return open_ is None or belief.space.value(open_) <= belief.space.value(belief.best) + CLOSE
+
+
+def first(belief: Belief, stop: str) -> Decision | None:
+    """The next launch on the way to one smallest failing set."""
+    known = shown(belief)
+    if any(found.proved for found in known):
+        return Decision(None, level="proved")
+    if not belief.explained:
+        return None
+    if stop != "proved" and any(found.chance >= SURE for found in known):
+        return Decision(None, level="97%")
+    h = belief.hypotheses
+    chances = marginals(belief)
+    top = sorted(chances, key=lambda c: (-chances[c], c))[:40]
+    has = np.array([((h.mask == np.uint64(m)) & (h.failure == d)).any(axis=1) for m, d in top])
+    region = _cover(has, h.weight)
+    gains: dict[int, Floats] = {}
+    for (mask, _), row in list(zip(top, has, strict=True))[:12]:
+        gains[mask] = gains.get(mask, np.zeros(len(h))) + ALONE * row
+    for found in known:  # what is left is to show that nothing smaller fails
+        if found.chance >= SURE:
+            for less in found.open:
+                gains[less] = gains.get(less, np.zeros(len(h))) + 1.0
+    probe, left = _choose(
+        belief, region, gains, [*pool(h, belief.actions.mask, belief.luck()), *gains]
+    )
+    if probe is None:
+        return None
+    kind = "cause" if probe.mask in gains else "split"
+    return Decision(probe.mask, kind=kind, bits=probe.bits, open=left)
+
+
+def all_causes(belief: Belief, stop: str) -> Decision | None:
+    """The next launch on the way to every smallest failing set."""
+    if not belief.explained:
+        return None
+    h = belief.hypotheses
+    label, chance = _truths(belief)
+    likeliest = int(chance.argmax())
+    gains: dict[int, Floats] = {}
+    if chance[likeliest] >= WHOLE_TRUTH:
+        open_ = _unproved(belief, label == likeliest)
+        if stop != "proved" or belief.evidence.noise:
+            return Decision(None, level="97%")
+        if not open_:
+            return Decision(None, level="97%")
+        gains = {mask: np.ones(len(h)) for mask in open_}
+        probe, left = _choose(belief, label, gains, list(gains))
+    else:
+        probe, left = _choose(belief, label, gains, pool(h, belief.actions.mask, belief.luck()))
+    if probe is None:
+        return None
+    return Decision(probe.mask, kind="split", bits=probe.bits, open=left)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A mask that was launched and failed as `failure`.
+
+    `chance`: it is a smallest one, under the model. `open`: smaller masks of which
+    nothing is known; none are left if it is `proved`.
+    """
+
+    mask: int
+    failure: int
+    chance: float
+    open: tuple[int, ...]
+
+    @property
+    def proved(self) -> bool:
+        """With any flag less the failure does not show."""
+        return not self.open
+
+
+def shown(belief: Belief) -> list[Shown]:
+    """Masks that showed a failure and hold no smaller one that did, by what is known of them."""
+    evidence, chances = belief.evidence, marginals(belief)
+    found: list[Shown] = []
+    for d in range(len(evidence.names)):
+        masks = sorted(set(evidence.masks[evidence.failure == d].tolist()), key=int.bit_count)
+        least: list[int] = []
+        for mask in masks:
+            if not any(other & ~mask == 0 for other in least):
+                least.append(mask)
+                chance = chances.get((mask, d), 0.0)
+                found.append(Shown(mask, d, chance, _open_below(belief, mask, d)))
+    return sorted(found, key=lambda s: (not s.proved, -s.chance, s.mask))
+
+
+def _open_below(belief: Belief, mask: int, d: int) -> tuple[int, ...]:
+    """The mask with one flag less, each way of which it is not known that d does not show."""
+    evidence, space = belief.evidence, belief.space
+    if evidence.noise:
+        return () if marginals(belief).get((mask, d), 0.0) >= SURE else (mask,)
+    silent = evidence.failure < 0
+    later = (evidence.failure != d) & (evidence.phase > evidence.phases[d])
+    above = evidence.masks[silent | (later & (evidence.phases[d] >= 0))].tolist()
+    other = set(evidence.masks[evidence.failure != d].tolist())
+    found = []
+    for j in space.bits(mask):
+        less = space.without(mask, 1 << j)
+        if less == mask or less & ~space.base == 0 or less in other:
+            continue
+        if not any(less & ~held == 0 for held in above):
+            found.append(less)
+    return tuple(dict.fromkeys(found))
+
+
+def marginals(belief: Belief) -> dict[tuple[int, int], float]:
+    """How likely each (mask, failure) is a cause, failures seen only."""
+    h = belief.hypotheses
+    found: dict[tuple[int, int], float] = {}
+    for masks, failures, weight in zip(
+        h.mask.tolist(), h.failure.tolist(), h.weight.tolist(), strict=True
+    ):
+        for mask, d in zip(masks, failures, strict=True):
+            if d != UNSEEN and mask != int(NEVER):
+                found[mask, d] = found.get((mask, d), 0.0) + weight
+    return found
+
+
+def truth(belief: Belief) -> tuple[list[tuple[int, int]], float]:
+    """The likeliest set of (mask, failure) as a whole, and how likely it is."""
+    if not belief.explained:
+        return [], 0.0
+    label, chance = _truths(belief)
+    top = int(chance.argmax())
+    row = int(np.nonzero(label == top)[0][0])
+    h = belief.hypotheses
+    pairs = zip(h.mask[row].tolist(), h.failure[row].tolist(), strict=True)
+    return [(m, d) for m, d in pairs if m != int(NEVER) and d != UNSEEN], float(chance[top])
+
+
+def _truths(belief: Belief) -> tuple[Ints, Floats]:
+    """(H,) which hypotheses name the same causes, and the weight of each group."""
+    h = belief.hypotheses
+    rows = np.concatenate([h.place, h.failure], axis=1)
+    _, label = np.unique(rows, axis=0, return_inverse=True)
+    label = label.ravel().astype(np.int64)
+    return label, np.asarray(np.bincount(label, weights=h.weight), dtype=np.float64)
+
+
+def _unproved(belief: Belief, rows: np.ndarray) -> list[int]:
+    """Launches that would show the sets of these hypotheses to be failing and smallest."""
+    h, seen = belief.hypotheses, shown(belief)
+    row = int(np.nonzero(rows)[0][0])
+    asked = belief.evidence.asked
+    found: list[int] = []
+    for mask, d in zip(h.mask[row].tolist(), h.failure[row].tolist(), strict=True):
+        if mask == int(NEVER) or d == UNSEEN:
+            continue
+        if mask not in asked:
+            found.append(mask)
+        found += [m for s in seen if (s.mask, s.failure) == (mask, d) for m in s.open]
+    return [m for m in dict.fromkeys(found) if m not in asked]
+
+
+def _cover(has: np.ndarray, weight: Floats) -> Ints:
+    """(H,) for each hypothesis one of the things that it has, few in all, by greed."""
+    region = np.full(len(weight), -1, dtype=np.int64)
+    left, count = weight.copy(), 0
+    while left.sum() > CLOSE:
+        gain = has @ left
+        pick = int(gain.argmax())
+        if gain[pick] <= 0:
+            break
+        region[has[pick] & (region < 0)] = count
+        left[has[pick]] = 0.0
+        count += 1
+    region[region < 0] = count
+    return region
+
+
+def _choose(
+    belief: Belief, region: Ints, gains: Mapping[int, Floats], masks: Iterable[int]
+) -> tuple[Probe | None, float]:
+    bonus = [Bonus(mask, gain) for mask, gain in gains.items()]
+    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed)
+    return chooser.best(masks), float(chooser.base)
+
+
+class _Bars:
+    """How far a failing set would raise the bound on what can still be better."""
+
+    def __init__(self, belief: Belief, bars: list[Bar], value: float | None) -> None:
+        self.belief = belief
+        self.bars = bars
+        space = belief.space
+        if value is None:
+            value = float((belief.actions.best * belief.hypotheses.weight).sum())
+        self.value = value
+        now = worthiest(space, bars)
+        self.now = space.value(now) if now is not None else -np.inf
+
+    def shares(self) -> Iterable[tuple[int, float]]:
+        """Each mask of the pool, with the share of the way to a proof that it would go."""
+        if self.now > self.value + CLOSE:
+            for mask in self._pool():
+                share = self._of(mask)
+                if share > 0:
+                    yield mask, share
+
+    def _of(self, mask: int) -> float:
+        space = self.belief.space
+        then = worthiest(space, [*self.bars, Bar(mask)])
+        value = space.value(then) if then is not None else -np.inf
+        return float(min(1.0, (self.now - value) / (self.now - self.value)))
+
+    def _pool(self) -> list[int]:
+        """Likely causes, alone and with all that nobody would drop for something better."""
+        space = self.belief.space
+        chances: dict[int, float] = {}
+        h = self.belief.hypotheses
+        for row, weight in zip(h.mask.tolist(), h.weight.tolist(), strict=True):
+            for mask in row:
+                if mask != int(NEVER):
+                    chances[mask] = chances.get(mask, 0.0) + weight
+        likely = sorted(chances, key=lambda m: (-chances[m], m))[:12]
+        slack = space.value(space.full) - self.value
+        stays = 0
+        for j in space.bits(space.full):
+            if space.value(space.users[j]) >= slack:
+                stays |= 1 << j
+        stays = space.trimmed(stays)
+        masks = [*likely, stays, *(space.closed(mask | stays) for mask in likely)]
+        return [m for m in dict.fromkeys(masks) if space.lawful(m)]

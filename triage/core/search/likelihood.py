@@ -1,0 +1,148 @@
+"""How well each candidate explains each failure seen, and where unseen causes may hide.
+
+In:  Evidence, Candidates. Out: Likelihoods.
+Not: putting the causes of several failures together (joint.py).
+
+A launch dies of the cause inside it whose phase comes first. So a start speaks against
+every candidate inside it; a failure against those inside it whose phase is earlier; and
+of a later cause it says nothing. Two failures of one phase say nothing of each other,
+but that the failure of all that is wanted goes before the others of its phase.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from triage.core.phases import PHASES, order
+from triage.core.search.candidates import Candidates, Floats, Ints, candidates_of
+from triage.core.search.evidence import STARTED, Evidence
+from triage.core.trials import Noise
+
+# Shares of startup failures by phase, as far as public reports tell; the rest is even.
+_OFTEN = {
+    "arg-validation": 0.04, "model-construct": 0.03, "weight-load": 0.17,
+    "attn-backend-init": 0.02, "memory-profiling": 0.02, "kv-pool-init": 0.18,
+    "flashinfer-autotune": 0.02, "graph-capture": 0.21, "warmup-request": 0.21,
+}  # fmt: skip
+_REST = 0.10
+SUSPECTED = 5.0  # a flag at which a diagnosis points, against one at which it does not
+STRAY = 0.002  # a launch shows a failure that none of its causes brings; with noise only
+PHASE_AGAIN = 0.3  # the machine strikes twice in one phase
+PAIRS = 200  # patterns of one failure; beyond it pairs of causes are not weighed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likelihoods:
+    """Per failure d and candidate, and per stretch of phases for unseen causes.
+
+    `inside` (L, C): the candidate is inside the launch. `apart` (D, C): likelihood of
+    what speaks against it. `pattern` (D, C): which launches of the failure hold it, a bit
+    each. `own` (D, C): likelihood as the only cause of d; `mixed` (D, C): where the machine
+    brings d as well. `transient` (D,): likelihood that d is the machine's alone; these two
+    are 0 without noise. `unseen` (T, C): likelihood of a cause
+    of another failure with a phase in stretch t, times the prior of the stretch; the
+    stretches lie between the phases seen, `starts` (T,) where they begin.
+    """
+
+    evidence: Evidence
+    candidates: Candidates
+    inside: np.ndarray
+    priors: Floats
+    apart: Floats
+    pattern: Ints
+    own: Floats
+    mixed: Floats
+    shows: tuple[float, float]
+    transient: Floats
+    unseen: Floats
+    starts: Ints
+
+
+def likelihoods(evidence: Evidence) -> Likelihoods:
+    """Weigh every candidate against every launch."""
+    candidates = candidates_of(evidence.space)
+    noise = evidence.noise
+    masks, failure, phase = evidence.masks, evidence.failure, evidence.phase
+    inside = (candidates.masks[None, :] & ~masks[:, None]) == 0
+    started = failure == STARTED
+    names = len(evidence.names)
+    count = len(candidates.masks)
+    apart = np.ones((names, count))
+    pattern = np.zeros((names, count), dtype=np.int64)
+    own = np.zeros((names, count))
+    mixed = np.zeros((names, count))
+    priors = np.tile(candidates.prior, (names, 1)) if names else np.zeros((0, count))
+    stray, shown = (STRAY if noise else 0.0), 1.0 - noise.miss
+    transient = np.zeros(names)
+    for d in range(names):
+        mine = failure == d
+        hides = started | (~mine & (phase > evidence.phases[d]) & (evidence.phases[d] >= 0))
+        if d == evidence.first:
+            hides |= ~mine & (phase == evidence.phases[d]) & (phase >= 0)
+        if evidence.unless[d]:
+            hides &= (masks & np.uint64(evidence.unless[d])) == 0
+        apart[d] = _miss(noise, inside[hides].sum(axis=0))
+        held = inside[mine]
+        for i, row in enumerate(held[-60:]):
+            pattern[d] |= row.astype(np.int64) << i
+        own[d] = apart[d] * np.prod(np.where(held, shown, stray), axis=0)
+        priors[d] = _prior(candidates, evidence.suspects[d])
+        if noise.transient:
+            # The machine picks its phase anew each time; a cause has one.
+            spread = len(set(phase[mine].tolist())) - 1
+            own[d] *= STRAY**spread
+            steady = PHASE_AGAIN ** (len(held) - 1 - spread)
+            transient[d] = noise.transient ** len(held) * steady
+            mixed[d] = apart[d] * np.prod(np.where(held, shown, noise.transient), axis=0)
+    seen = sorted({int(p) for p in phase if p >= 0})
+    starts = np.array([-1, *seen], dtype=np.int64)
+    unseen = np.zeros((len(starts), count))
+    mass = phase_mass()
+    for t, begin in enumerate(starts):
+        end = seen[t] if t < len(seen) else len(PHASES)
+        hides = started | (phase >= end)
+        share = mass[max(0, begin) : end].sum()
+        unseen[t] = share * _miss(noise, inside[hides].sum(axis=0))
+    return Likelihoods(
+        evidence=evidence,
+        candidates=candidates,
+        inside=inside,
+        priors=priors,
+        apart=apart,
+        pattern=pattern,
+        own=own,
+        mixed=mixed,
+        shows=(stray, shown),
+        transient=transient,
+        unseen=unseen,
+        starts=starts,
+    )
+
+
+def _miss(noise: Noise, times: np.ndarray) -> Floats:
+    """Likelihood that a cause kept still so many times."""
+    if noise.miss:
+        return np.asarray(noise.miss**times, dtype=np.float64)
+    return np.asarray(times == 0, dtype=np.float64)
+
+
+def _prior(candidates: Candidates, suspects: frozenset[int]) -> Floats:
+    """The prior of one failure's cause: a diagnosis may point at some flags."""
+    if not suspects:
+        return candidates.prior
+    wanted = np.uint64(sum(1 << j for j in suspects))
+    held = np.bitwise_count(candidates.masks & wanted).astype(np.float64)
+    weighted = candidates.prior * SUSPECTED**held
+    return np.asarray(0.7 * weighted / weighted.sum() + 0.3 * candidates.prior)
+
+
+@lru_cache(maxsize=1)
+def phase_mass() -> Floats:
+    """Prior of a cause's phase, by its place in a startup."""
+    mass = np.full(len(PHASES), _REST / len(PHASES))
+    for name, share in _OFTEN.items():
+        mass[order(name)] += share
+    return np.asarray(mass / mass.sum())
