@@ -59,6 +59,7 @@ class Tester:
 
     lab: Lab
     helped: bool = False
+    votes: int = 1  # launches that must agree, where answers are not to be trusted
     fails: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=lambda: [0])
     needs: list[tuple[int, int]] = field(default_factory=list)
@@ -83,6 +84,18 @@ class Tester:
                 return mask
             mask = more
 
+    def without(self, mask: int, flag: int) -> int:
+        """The subset without the flag and without what is known to require it."""
+        mask &= ~(1 << flag)
+        while True:
+            less = mask
+            for one, needed in self.needs:
+                if mask >> one & 1 and not mask >> needed & 1:
+                    less &= ~(1 << one)
+            if less == mask:
+                return mask
+            mask = less
+
     def failing(self, mask: int) -> bool:
         """Whether a launch of the subset fails; a refused launch does not."""
         while True:
@@ -94,16 +107,27 @@ class Tester:
                 return True
             if self.helped and any(mask & ~good == 0 for good in self.starts):
                 return False
-            answer = self.lab.launch(mask)
+            answer, fails = self._vote(mask)
             if answer.missing is None:
                 break
             if not self.helped:
                 self._seen[mask] = False
                 return False
             self.needs.append(answer.missing)
-        self._seen[mask] = not answer.starts
-        (self.starts if answer.starts else self.fails).append(mask)
-        return not answer.starts
+        self._seen[mask] = fails
+        (self.fails if fails else self.starts).append(mask)
+        return fails
+
+    def _vote(self, mask: int) -> tuple[Answer, bool]:
+        """The last answer, and whether most launches of the subset failed."""
+        count = [0, 0]
+        while True:
+            answer = self.lab.launch(mask)
+            if answer.missing is not None:
+                return answer, False
+            count[not answer.starts] += 1
+            if max(count) >= self.votes:
+                return answer, count[1] > count[0]
 
 
 Reducer = Callable[[Tester, int], int]  # a failing subset -> a smaller one that fails
@@ -212,7 +236,13 @@ def _conflict(test: Tester, base: list[int], added: list[int], flags: list[int])
 def quickxplain_polished(test: Tester, failing: int) -> int:
     """QuickXplain, then flags left out one by one: requirements may have come in by closing."""
     found = test.closed(quickxplain(test, failing))
-    return linear(test, found) if test.failing(found) else found
+    if not test.failing(found):
+        return found
+    for flag in bits(found):
+        less = test.without(found, flag)
+        if less and test.failing(less):
+            found = less
+    return test.closed(found)
 
 
 def lightest_hit(sets: Sequence[int], worths: Sequence[float], banned: Callable[[int], int]) -> int:
@@ -255,8 +285,11 @@ def best_by_hitting_sets(test: Tester, reduce: Reducer) -> int:
                 gone = more
 
         kept = test.full & ~lightest_hit(conflicts, test.lab.worths, without)
+        known = len(test.needs)
         if not test.failing(kept):
-            return kept
+            return test.closed(kept) if test.helped else kept
+        if len(test.needs) > known:
+            continue  # it was refused: what was left out has company
         conflict = reduce(test, kept)
         if conflict in conflicts or conflict == 0:
             return max(test.starts, key=lambda m: sum(test.lab.worths[i] for i in bits(m)))
