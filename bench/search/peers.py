@@ -143,7 +143,7 @@ def linear(test: Tester, failing: int) -> int:
 
 def picire_ddmin(test: Tester, failing: int, *, complement_first: bool = False) -> int:
     """The delta debugging of the picire package."""
-    import picire  # noqa: PLC0415  needed for this peer only
+    import picire
 
     def run(config: Sequence[int], _id: object) -> object:
         bad = test.failing(mask_of(config))
@@ -161,7 +161,7 @@ def picire_complement_first(test: Tester, failing: int) -> int:
 def ddmin(test: Tester, failing: int) -> int:
     """Delta debugging (ddmin) of Zeller and Hildebrandt (2002), from the paper."""
     kept, parts = bits(failing), 2
-    while len(kept) >= 2:  # noqa: PLR2004
+    while len(kept) >= 2:
         chunks = _split(kept, parts)
         smaller = next((c for c in chunks if test.failing(mask_of(c))), None)
         if smaller is not None:
