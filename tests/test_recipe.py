@@ -19,11 +19,10 @@ from triage.core.config import (
 )
 from triage.core.flags import FlagSpec, FlagTable
 from triage.core.launch import Patience
-from triage.core.trials import Item, Problem
+from triage.core.trials import Item, Noise, Problem
 from triage.errors import UsageError
 from triage.recipe import (
     Confirm,
-    Noise,
     Range,
     Recipe,
     Repair,
@@ -31,6 +30,7 @@ from triage.recipe import (
     load_recipe,
     recipe_from_commands,
 )
+from triage.recipe.levels import chain
 
 REPO = Path(__file__).parents[1]
 
@@ -74,7 +74,7 @@ wanted:
   - {env: NCCL_GRAPH_REGISTER, value: "0"}
   - {flag: ddtree-width, value: 4}
 repairs:
-  - {flag: cuda-graph-backend-decode, value: disabled, cost: slow}
+  - {flag: cuda-graph-backend-decode, value: disabled, cost: slow, price: 4}
 ranges:
   - {flag: mem-fraction-static, from: 0.88, to: 0.70, step: 0.02}
 pin: [tp]
@@ -132,19 +132,30 @@ def test_a_full_recipe_is_read_into_values(write, tmp_path: Path) -> None:  # ty
                 Item(key="env:NCCL_GRAPH_REGISTER", change=SetEnv("NCCL_GRAPH_REGISTER", "0")),
                 Item(key="ddtree-width", change=SetFlag("ddtree-width", "4")),
             ),
+            repairs=(
+                Item(
+                    key="cuda-graph-backend-decode",
+                    change=SetFlag("cuda-graph-backend-decode", "disabled"),
+                    weight=4,
+                ),
+                *chain(Range("mem-fraction-static", 0.88, 0.70, 0.02))[0],
+            ),
             pinned=("tp-size",),
-            requires=(("ep-size", "tp-size"),),
+            requires=(
+                ("ep-size", "tp-size"),
+                *chain(Range("mem-fraction-static", 0.88, 0.70, 0.02))[1],
+            ),
             not_both=(("ep-size", "env:NCCL_GRAPH_REGISTER"),),
             goal="first",
+            noise=Noise(0.05, 0.1),
             budget_trials=12,
             budget_s=1800,
         ),
         env=(("HF_HUB_OFFLINE", "1"),),
         cwd=tmp_path.parent / "run",
         patience=Patience(silent_s=600, total_s=5400, phases={"weight-load": 5400}),
-        repairs=(Repair(SetFlag("cuda-graph-backend-decode", "disabled"), "slow"),),
+        repairs=(Repair(SetFlag("cuda-graph-backend-decode", "disabled"), "slow", 4),),
         ranges=(Range("mem-fraction-static", 0.88, 0.70, 0.02),),
-        noise=Noise(0.05, 0.1),
         confirm=Confirm(8, (1, 64)),
         assumptions=("a",),
         reported=("r",),
@@ -382,6 +393,18 @@ def recipes(draw: st.DrawFn) -> Recipe:
     if baseline.env:
         name = baseline.env[0][0]
         items.append(Item(key=f"without:env:{name}", change=UnsetEnv(name)))
+    prices = st.floats(0.001, 1000)
+    repairs = tuple(
+        Repair(SetFlag(name, draw(values)), draw(texts), draw(prices))
+        for name in draw(
+            st.lists(st.from_regex(r"yy-[a-z]{1,8}", fullmatch=True), unique=True, max_size=2)
+        )
+    )
+    ranges = tuple(
+        Range(name, draw(st.sampled_from([0.9, 64.0])), 0.7, draw(st.floats(1.5, 9)), draw(prices))
+        for name in draw(st.sampled_from([(), ("xx-number",)]))
+    )
+    levels, steps = chain(ranges[0]) if ranges else ((), ())
     return Recipe(
         name="r1",
         problem=Problem(
@@ -389,9 +412,14 @@ def recipes(draw: st.DrawFn) -> Recipe:
             baseline=baseline,
             items=tuple(items),
             pinned=draw(st.sampled_from([(), ("model-path",)])),
-            requires=tuple((name, "tp-size") for name in names[:1]),
+            repairs=(
+                *(Item(key=r.change.name, change=r.change, weight=r.price) for r in repairs),
+                *levels,
+            ),
+            requires=(*((name, "tp-size") for name in names[:1]), *steps),
             not_both=tuple((name, "env:Q") for name in names[1:2]),
             goal=draw(st.sampled_from(["best", "first", "all"])),
+            noise=Noise(draw(shares), draw(shares)),
             budget_trials=draw(st.integers(1, 99)),
             budget_s=3600.0 * draw(st.integers(1, 9)),
         ),
@@ -399,7 +427,8 @@ def recipes(draw: st.DrawFn) -> Recipe:
         command=tuple(draw(st.lists(texts, min_size=1, max_size=3))),
         cwd=Path("/srv/a b"),
         patience=Patience(silent_s=draw(st.floats(0.1, 1e5)), phases={"weight-load": 12.5}),
-        noise=Noise(draw(shares), draw(shares)),
+        repairs=repairs,
+        ranges=ranges,
         confirm=Confirm(draw(st.integers(2, 50)), (1, draw(st.integers(1, 99)))),
         assumptions=tuple(draw(st.lists(texts, max_size=2))),
         landscape=draw(st.sampled_from([None, Path("/x/l.yaml")])),
@@ -472,3 +501,41 @@ def test_a_stored_secret_may_hide_another_value_than_that_of_every_launch(write)
     text += "  - {env: MY_TOKEN, value: REDACTED}\n"
     change = load_recipe(write(text), TABLE).problem.items[-1].change
     assert change == SetEnv("MY_TOKEN", "REDACTED")
+
+
+def test_a_range_is_a_chain_of_levels_that_cost_their_share() -> None:
+    items, needs = chain(Range("mem-fraction-static", 0.88, 0.81, 0.03, price=7))
+    assert [(i.key, i.change) for i in items] == [
+        ("mem-fraction-static=0.85", SetFlag("mem-fraction-static", "0.85")),
+        ("mem-fraction-static=0.82", SetFlag("mem-fraction-static", "0.82")),
+        ("mem-fraction-static=0.81", SetFlag("mem-fraction-static", "0.81")),
+    ]
+    assert [round(i.weight, 9) for i in items] == [3, 3, 1]
+    assert needs == (
+        ("mem-fraction-static=0.82", "mem-fraction-static=0.85"),
+        ("mem-fraction-static=0.81", "mem-fraction-static=0.82"),
+    )
+    up, _ = chain(Range("page-size", 16, 64, 16))
+    assert [i.change.value for i in up if isinstance(i.change, SetFlag)] == ["32", "48", "64"]
+
+
+def test_the_lowest_level_of_a_launch_is_its_value(write) -> None:  # type: ignore[no-untyped-def]
+    problem = load_recipe(write(FULL), TABLE).problem
+    keys = {"mem-fraction-static=0.86", "mem-fraction-static=0.84"}
+    assert problem.config(keys).flag_values()["mem-fraction-static"] == "0.84"
+    assert problem.weight(keys) == pytest.approx(-2 / 9)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("repairs: [{flag: ep-size, value: 4, cost: x}]", "ep-size is wanted, so it cannot"),
+        ("repairs: [{flag: tp-size, value: 4, cost: x}]\npin: [tp-size]", "tp-size is pinned"),
+        ("repairs: [{flag: tp-size, value: 8, cost: x}]", "tp-size 8: the baseline is so already"),
+        ("ranges: [{flag: tp-size, from: 8, to: 4, step: 1}]\npin: [tp-size]", "tp-size is pinned"),
+        ("ranges: [{flag: tp-size, from: 8, to: 8, step: 1}]", "there is no way to go"),
+        ("ranges: [{flag: tp-size, from: 0, to: 1, step: 0.001}]", "has 1000 steps"),
+    ],
+)
+def test_repairs_and_ranges_that_cannot_be(write, part: str, said: str) -> None:  # type: ignore[no-untyped-def]
+    assert said in refusal(write(f"{SMALL}{part}\n"))

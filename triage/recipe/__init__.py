@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from triage.core.config import ServerCommand, SetFlag
 from triage.core.launch import Patience
-from triage.core.trials import Problem
+from triage.core.trials import Noise, Problem
 
 if TYPE_CHECKING:
     from triage.core.flags import FlagTable
@@ -32,28 +32,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change that may be added if it is needed, and what it costs."""
+    """A change that may be added if it is needed, what it costs, and the weight of that."""
 
     change: SetFlag
     cost: str
+    price: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A numeric flag that may go from `start` to `end` in steps of `step`."""
+    """A numeric flag that may go from `start` to `end` in steps of `step`.
+
+    `price` is the weight of the whole way; each step costs its share.
+    """
 
     flag: str
     start: float
     end: float
     step: float
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Shares of launches (0 to 1): failing ones that start, working ones that fail; only kept."""
-
-    miss: float = 0.0
-    transient: float = 0.0
+    price: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +66,8 @@ class Recipe:
     """One bisection as the user asks for it.
 
     `command` is what stands before the server's flags. `cwd` and `landscape`
-    are resolved against the recipe's folder. `repairs`, `ranges`, `noise`,
-    `confirm` and a `goal` other than best are kept and have no effect in this
+    are resolved against the recipe's folder. `repairs` and `ranges` are what
+    the problem's repairs were made from. `confirm` is kept and has no effect in this
     version; `engine_version` chooses no other flag table. `assumptions` and
     `reported` are texts for the runbook: what was taken for granted, and figures
     that others reported. `notes` say what the reader had to assume.
@@ -87,7 +84,6 @@ class Recipe:
     patience: Patience = field(default_factory=Patience)
     repairs: tuple[Repair, ...] = ()
     ranges: tuple[Range, ...] = ()
-    noise: Noise = Noise()
     confirm: Confirm = Confirm()
     assumptions: tuple[str, ...] = ()
     reported: tuple[str, ...] = ()

@@ -25,11 +25,12 @@ from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.redact import MARKER
-from triage.core.trials import Item, Problem, left_out
+from triage.core.trials import Item, Noise, Problem, left_out
 from triage.core.units import parse_duration
 from triage.core.wording import ENV, WITHOUT, item_key, settings, spell
 from triage.errors import UsageError, hint
-from triage.recipe import Confirm, Noise, Range, Recipe, Repair
+from triage.recipe import Confirm, Range, Recipe, Repair
+from triage.recipe.levels import chain
 from triage.recipe.places import Where, mistake
 from triage.recipe.schema import RecipeFile, WantedPart
 from triage.yamlfile import load_yaml
@@ -63,7 +64,6 @@ class _Reading:
             patience=self._patience(),
             repairs=self._repairs(),
             ranges=self._ranges(),
-            noise=Noise(file.noise.miss, file.noise.transient),
             confirm=Confirm(file.confirm.requests, file.confirm.concurrency),
             assumptions=file.assumptions,
             reported=file.reported,
@@ -79,14 +79,17 @@ class _Reading:
         keys = {item.key for item in items}
         present = {key for key, _ in settings(baseline)}
         pinned = self._pinned(present, keys | {left_out(item.change) for item in items})
+        repairs, steps = self._choices(baseline, items, pinned)
         return Problem(
             name=file.name,
             baseline=baseline,
             items=items,
+            repairs=repairs,
             pinned=pinned,
-            requires=self._requires(keys, present),
+            requires=(*self._requires(keys, present), *steps),
             not_both=self._not_both(keys),
             goal=file.goal,
+            noise=Noise(file.noise.miss, file.noise.transient),
             budget_trials=file.budget.trials,
             budget_s=file.budget.hours * 3600,
         )
@@ -250,14 +253,47 @@ class _Reading:
             name, value = self._flag(part.flag, self._on(part.flag, part.value, where), where)
             if value is None:
                 self._wrong((*where, "value"), f"{name}: leaving a switch out repairs nothing")
-            repairs.append(Repair(SetFlag(name, value), part.cost))
+            repairs.append(Repair(SetFlag(name, value), part.cost, part.price))
         return tuple(repairs)
+
+    def _choices(
+        self, baseline: Config, items: tuple[Item, ...], pinned: tuple[str, ...]
+    ) -> tuple[tuple[Item, ...], tuple[tuple[str, str], ...]]:
+        """Repairs and the levels of ranges as items, and which level needs which."""
+        found: dict[str, Item] = {}
+        steps: list[tuple[str, str]] = []
+        wanted = {item.key: item for item in items}
+        for index, repair in enumerate(self._repairs()):
+            where: Where = ("repairs", index)
+            name = repair.change.name
+            if name in wanted:
+                self._wrong(where, f"{name} is wanted, so it cannot be a repair as well")
+            if name in pinned:
+                self._wrong(where, f"{name} is pinned, so no repair may change it")
+            if name in found:
+                self._wrong(where, f"{name} is a repair twice")
+            if self._so_already(repair.change, baseline):
+                self._wrong(where, f"{spell(repair.change)}: the baseline is so already")
+            found[name] = Item(key=name, change=repair.change, weight=repair.price)
+        for index, range_ in enumerate(self._ranges()):
+            where = ("ranges", index)
+            if range_.flag in pinned:
+                self._wrong(where, f"{range_.flag} is pinned, so its value may not change")
+            if any(range_.flag == item.change.name for item in found.values()):
+                self._wrong(where, f"{range_.flag} is a repair or a range already")
+            try:
+                levels, pairs = chain(range_)
+            except ValueError as error:
+                self._wrong(where, str(error))
+            found |= {level.key: level for level in levels}
+            steps += pairs
+        return tuple(found.values()), tuple(steps)
 
     def _ranges(self) -> tuple[Range, ...]:
         ranges = []
         for index, part in enumerate(self.file.ranges):
             name = self._name(part.flag, ("ranges", index, "flag"))
-            ranges.append(Range(name, part.from_, part.to, part.step))
+            ranges.append(Range(name, part.from_, part.to, part.step, part.price))
         return tuple(ranges)
 
     def _wrong(self, where: Where, what: str) -> NoReturn:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+Price = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 Duration = str | int | float
 
 
@@ -63,20 +64,22 @@ class WantedPart(_Strict):
 
 
 class RepairPart(_Strict):
-    """A change that may be added if it is needed, with its price."""
+    """A change that may be added if it is needed, with what it costs."""
 
     flag: Text
     value: JsonValue = None
     cost: Text
+    price: Price = 1.0  # in the unit of the wanted weights
 
 
 class RangePart(_Strict):
-    """A value that may be lowered."""
+    """A value that may be lowered, or raised, step by step."""
 
     flag: Text
     from_: float = Field(alias="from")
     to: float
     step: Annotated[float, Field(gt=0)]
+    price: Price = 1.0  # of the whole way, in the unit of the wanted weights
 
 
 class RequiresPart(_Strict):

@@ -38,19 +38,20 @@ def write_recipe(recipe: Recipe) -> str:
             "repairs",
             (
                 f"{{flag: {_text(r.change.name)}, value: {_value(r.change.value)},"
-                f" cost: {_quoted(r.cost)}}}"
+                f" cost: {_quoted(r.cost)}, price: {r.price!r}}}"
                 for r in recipe.repairs
             ),
         ),
         *_section(
             "ranges",
             (
-                f"{{flag: {_text(r.flag)}, from: {r.start!r}, to: {r.end!r}, step: {r.step!r}}}"
+                f"{{flag: {_text(r.flag)}, from: {r.start!r}, to: {r.end!r}, step: {r.step!r},"
+                f" price: {r.price!r}}}"
                 for r in recipe.ranges
             ),
         ),
         *_rules(problem),
-        f"noise: {{miss: {recipe.noise.miss!r}, transient: {recipe.noise.transient!r}}}",
+        f"noise: {{miss: {problem.noise.miss!r}, transient: {problem.noise.transient!r}}}",
         f"budget: {{trials: {problem.budget_trials}, hours: {problem.budget_s / 3600!r}}}",
         f"confirm: {{requests: {recipe.confirm.requests},"
         f" concurrency: {list(recipe.confirm.concurrency)}}}",
@@ -78,10 +79,16 @@ def _launch(recipe: Recipe) -> list[str]:
 
 
 def _rules(problem: Problem) -> list[str]:
+    wanted = problem.keys()
     return [
         f"pin: [{', '.join(map(_text, problem.pinned))}]",
         *_section(
-            "requires", (f"{{flag: {_text(a)}, needs: {_text(b)}}}" for a, b in problem.requires)
+            "requires",
+            (
+                f"{{flag: {_text(a)}, needs: {_text(b)}}}"
+                for a, b in problem.requires
+                if a in wanted  # the levels of a range follow from the range
+            ),
         ),
         *_section("not_both", (f"[{_text(a)}, {_text(b)}]" for a, b in problem.not_both)),
         f"goal: {problem.goal}",

@@ -13,7 +13,7 @@ from pathlib import Path
 from triage.command import read_command_file
 from triage.core.config import ServerCommand
 from triage.errors import HostError, UsageError, hint
-from triage.recipe import Confirm, Noise, Recipe, load_recipe, recipe_from_commands
+from triage.recipe import Confirm, Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search
 
@@ -145,14 +145,6 @@ def _with_limits(recipe: Recipe) -> Recipe:
             f"engine_version {recipe.engine_version}: flags are read with the table of"
             f" {table.engine} {table.version}, the only one of this version"
         )
-    if recipe.ranges:
-        notes.append("ranges are not searched by this version; their flags stay as they are")
-    if recipe.repairs:
-        notes.append("repairs are not searched by this version; none of them is added")
-    if recipe.problem.goal != "best":
-        notes.append(f"goal {recipe.problem.goal} is searched like best in this version")
-    if recipe.noise != Noise():
-        notes.append("noise has no effect in this version: one answer of a launch is believed")
     if recipe.confirm != Confirm():
         notes.append(
             "confirm has no effect in this version: two prompts are asked twice each, one by one"

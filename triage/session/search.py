@@ -73,7 +73,7 @@ class Search:
         landscape = self.replay.landscape.read_bytes() if self.replay else b""
         facts = [
             config_document(problem.baseline),
-            [[i.key, repr(i.change)] for i in problem.items],
+            [[i.key, repr(i.change)] for i in problem.choices()],
             [problem.requires, problem.not_both],
             [self.recipe.engine, self.recipe.engine_version, list(self.recipe.command)],
             [sorted(self.recipe.env), str(self.recipe.cwd.absolute()), repr(self.recipe.patience)],
