@@ -43,13 +43,16 @@ def hide_problem(problem: Problem) -> Problem:
     Two secrets of one name stay two: what an item changes is still changed when hidden.
     """
     baseline = hide_config(problem.baseline)
-    items = []
-    for item in problem.items:
+    hidden = []
+    for item in problem.choices():
         change = hide_change(item.change)
         if apply(baseline, (change,)) == baseline:
             change = _other(change)
-        items.append(replace(item, change=change))
-    return replace(problem, baseline=baseline, items=tuple(items))
+        hidden.append(replace(item, change=change))
+    many = len(problem.items)
+    return replace(
+        problem, baseline=baseline, items=tuple(hidden[:many]), repairs=tuple(hidden[many:])
+    )
 
 
 def _other(change: Change) -> Change:

@@ -58,7 +58,7 @@ def spell(change: Change) -> str:
 def braces(keys: Iterable[str], problem: Problem) -> str:
     """A set of items, in the order of the problem: `{ep-size, enable-nccl-nvls}`."""
     chosen = set(keys)
-    return "{" + ", ".join(item.key for item in problem.items if item.key in chosen) + "}"
+    return "{" + ", ".join(item.key for item in problem.choices() if item.key in chosen) + "}"
 
 
 def spell_setting(key: str, value: Value) -> str:
@@ -78,5 +78,5 @@ def listed(names: Sequence[str]) -> str:
 def join(keys: Iterable[str], problem: Problem) -> str:
     """The items as people list them, in the order of the problem: "a, b and c"."""
     chosen = set(keys)
-    names = [item.key for item in problem.items if item.key in chosen]
+    names = [item.key for item in problem.choices() if item.key in chosen]
     return listed(names) if names else "the baseline"

@@ -155,7 +155,7 @@ def _origin(entry: Entry) -> str:
 def _what(keys: Iterable[str], problem: Problem) -> str:
     """What is on top of the baseline, in the order of the problem."""
     chosen = set(keys)
-    names = [spell(i.change) for i in problem.items if i.key in chosen]
+    names = [spell(i.change) for i in problem.choices() if i.key in chosen]
     return f"+ {', '.join(names)}" if names else "the baseline"
 
 

@@ -40,7 +40,7 @@ def grid(
         width: Columns of the terminal.
         height: Rows of the terminal; of a longer table the last rows are counted only.
     """
-    names = {item.key: spell(item.change) for item in problem.items}
+    names = {item.key: spell(item.change) for item in problem.choices()}
     label = min(_LABEL, max(map(len, names.values()), default=0), width - 2 * _CELL)
     room = (width - label) // _CELL
     rows = height - 4  # heading, verdicts, legend, and the line of what goes on

@@ -193,7 +193,7 @@ def reveal(session: SessionFolder, search: Search) -> Search:
 def _hidden_names(recipe: Recipe) -> list[str]:
     """The flags and variables of a stored recipe whose value was hidden."""
     problem = recipe.problem
-    config = problem.config(problem.keys())
+    config = problem.config(choice.key for choice in problem.choices())
     both = {**problem.baseline.flag_values(), **config.flag_values()}
     env = {**dict(recipe.env), **problem.baseline.env_values(), **config.env_values()}
     return [

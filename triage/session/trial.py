@@ -236,11 +236,12 @@ def _moved_besides(
     if baseline is None or not baseline.effective or not effective:
         return ()
     names = effective.keys() | baseline.effective.keys()
+    set_here = trial.items | {key.partition("=")[0] for key in trial.items}  # levels of a range
     return tuple(
         sorted(
             name
             for name in names
-            if name not in trial.items
+            if name not in set_here
             and name not in _OURS
             and effective.get(name) != baseline.effective.get(name)
         )
