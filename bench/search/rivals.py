@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from bench.search.landscape import Answer
-from bench.search.play import Found, Oracle
-
 from bench.search import peers
+from bench.search.landscape import Answer
 from bench.search.peers import Reducer, Tester
+from bench.search.play import Found, Oracle
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,17 +72,16 @@ def test_an_interaction_of_the_real_engine(name: str, tmp_path: Path) -> None:
         triage("bisect", ROOT / f"recipes/{name}.yaml", "--session", session, "--json")
     )
 
-    # That the lighter of the two starts alone is not asked: it could not be better.
     assert [(set(s["items"]), s["cause"], s["minimal"]) for s in found["sets"]] == [
-        (pair, cause, False)
+        (pair, cause, True)
     ]
     assert found["reason"] == "found"
     assert found["simulated"] is False
     assert {choice["flag"] for choice in found["drop"]} == pair - {kept}
     trials = journal(session)
-    assert len(trials) == 3
+    assert len(trials) == 4
     assert {t["provenance"] for t in trials} == {"launched"}
-    assert sorted(len(t["items"]) for t in trials if t["seen"] == "starts") == [0, 1]
+    assert sorted(len(t["items"]) for t in trials if t["seen"] == "starts") == [0, 1, 1]
 
     confirmed = json.loads(triage("confirm", session, "--json"))
     assert confirmed["confirmed"] is True
@@ -124,7 +123,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> N
     found = json.loads(triage(*words, "--json"))
     assert journal(session)[:2] == before
     assert found["reason"] == "found"
-    assert len(journal(session)) == 3
+    assert len(journal(session)) == 4
 
 
 def test_run_names_the_cause_at_the_fatal_line(tmp_path: Path) -> None:

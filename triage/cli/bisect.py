@@ -35,6 +35,12 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--hours", type=click.FloatRange(0, min_open=True), help="Launch for at most so long."
 )
+@click.option(
+    "--goal",
+    type=click.Choice(["best", "first", "all"]),
+    help="The best configuration, one failing set, or all of them.",
+)
+@click.option("--audit", is_flag=True, help="Also launch what could repair a failure by itself.")
 @click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
 @click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
 @click.option(
@@ -52,6 +58,8 @@ def command(
     fresh: bool,
     trials: int | None,
     hours: float | None,
+    goal: str | None,
+    audit: bool,
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
@@ -82,7 +90,7 @@ def command(
         stored = reveal(session, hidden)
     search = prepare(
         recipe_file, stored=stored, good=good, bad=bad, trials=trials, hours=hours,
-        engine=engine, landscape=landscape, speed=speed,
+        engine=engine, landscape=landscape, speed=speed, goal=goal, audit=audit,
     )  # fmt: skip
     for note in dict.fromkeys(search.recipe.notes):
         console.talk(f"note: {note}")

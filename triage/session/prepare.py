@@ -32,6 +32,8 @@ def prepare(
     engine: str | None = None,
     landscape: Path | None = None,
     speed: float | None = None,
+    goal: str | None = None,
+    audit: bool = False,
 ) -> Search:
     """The search that these options ask for; what the options leave out the recipe says.
 
@@ -54,6 +56,7 @@ def prepare(
         problem = replace(problem, budget_trials=trials)
     if hours is not None:
         problem = replace(problem, budget_s=hours * 3600)
+    problem = replace(problem, goal=goal or problem.goal, audit=audit or problem.audit)
     recipe = replace(recipe, problem=problem, engine=engine or recipe.engine)
     if recipe.target != "process":
         raise HostError(

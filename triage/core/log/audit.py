@@ -168,15 +168,21 @@ def _without_case(roots: Sequence[Cause], cases: Sequence[Seen]) -> Iterator[Ent
 
 def _shadowed(roots: Sequence[Cause], causes: Sequence[Cause]) -> Iterator[Entry]:
     """Patterns all of whose examples another cause wins, each example in a small log of its own."""
+    compiled = [(c, [re.compile(pattern) for pattern in c.patterns]) for c in causes]
     for cause in roots:
         if cause.hang or cause.context or cause.absent:
             continue  # these need more of a log than a line
         # Where a rival cannot be in one of the cause's phases, the cause wins there.
         allowed = set(cause.phases)
-        rivals = [
-            c for c in causes if c is cause or not c.phases or (allowed and allowed <= {*c.phases})
-        ]
-        won_by = {example: _winner(cause, example, rivals) for example in cause.examples}
+        won_by: dict[str, str | None] = {}
+        for example in cause.examples:
+            rivals = [
+                c
+                for c, patterns in compiled
+                if (c is cause or not c.phases or (allowed and allowed <= {*c.phases}))
+                and any(pattern.search(example) for pattern in patterns)
+            ]
+            won_by[example] = _winner(cause, example, rivals)
         for pattern in cause.patterns:
             own = [by for example, by in won_by.items() if re.search(pattern, example)]
             others = sorted({by for by in own if by and by != cause.id})
