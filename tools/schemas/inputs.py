@@ -59,12 +59,14 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "flag": "A flag that may be set.",
         "value": "The value; none for a switch.",
         "cost": "What it gives up.",
+        "price": "What it costs, in the unit of the wanted weights.",
     },
     "RangePart": {
         "flag": "A flag with a number.",
         "from": "The value wanted.",
         "to": "The lowest value that is acceptable.",
         "step": "The distance between two values to try.",
+        "price": "What the whole way costs, in the unit of the wanted weights; a step its share.",
     },
     "RequiresPart": {
         "flag": "Key of an item.",
