@@ -223,17 +223,13 @@ def test_keys_of_a_recipe_without_effect_are_told(triage: Run, tmp_path: Path) -
         "schema: triage.recipe/1\nname: x\nengine_version: '0.4.9'\nbaseline: {flags: {model: /m}}\n"
         "wanted: [{flag: ep, value: 8}]\ngoal: all\nnoise: {miss: 0.1}\n"
         "confirm: {requests: 8, concurrency: [4]}\nranges: [{flag: tp, from: 8, to: 1, step: 1}]\n"
-        "repairs: [{flag: tp, value: 4, cost: speed}]\n"
+        "repairs: [{flag: cuda-graph-backend-decode, value: disabled, cost: speed}]\n"
     )
     done = triage("bisect", "r.yaml", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         "note: engine_version 0.4.9: flags are read with the table of sglang 0.5.23, the only one"
         " of this version",
-        "note: ranges are not searched by this version; their flags stay as they are",
-        "note: repairs are not searched by this version; none of them is added",
-        "note: goal all is searched like best in this version",
-        "note: noise has no effect in this version: one answer of a launch is believed",
         "note: confirm has no effect in this version: two prompts are asked twice each, one by one",
     ]
 
