@@ -297,3 +297,24 @@ def test_vllm_says_how_many_workers_there_are() -> None:
     d = found(text)
     assert (d.ranks, d.ranks_total) == (("all",), 2)
     assert found(text.replace("size=2", "size=4")).ranks == ("TP0", "TP1")
+
+
+def test_a_panic_gives_way_to_the_exception_that_says_what_panicked() -> None:
+    panic = "thread '<unnamed>' panicked at src/rules.rs:88:14:\nindex out of bounds\n"
+    error = "pyo3_runtime.PanicException: index out of bounds"
+    assert root_text(found(started(2) + panic + record("TP0", error))) == error
+
+
+def test_two_dumps_written_character_by_character_are_no_exception() -> None:
+    text = (
+        started(2)
+        + "Fatal Python error: Fatal Python error: Segmentation faultSegmentation fault\n\n"
+    )
+    text += "Current thread 0x01Current thread 0x02 (most recent call first):\n (most recent call first):\n"
+    text += '  File "/x/pynccl_wrapper.py", line 9 in ncclCommInitRank\n'
+    text += "Traceback (most recent call last):\n" \
+        '  File "/x/launch_server.py", line 9, in <module>\n    run()\n' \
+        "RuntimeError: Rank 0 scheduler died during initialization (exit code: -11).\n"  # fmt: skip
+    d = found(text)
+    assert d.root is not None
+    assert (d.root.line, d.phase) == (4, "dist-init")

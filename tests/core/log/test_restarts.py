@@ -119,3 +119,31 @@ def test_another_source_goes_on_after_one_started_again() -> None:
     d = found(text + of(0, ARGS + BEGIN) + of(1, SECOND) + of(0, READY))
     assert (root_text(d), d.starts) == ("ValueError: second", 2)
     assert d.came_up is not None
+
+
+def test_a_source_that_came_up_says_nothing_about_another_that_failed() -> None:
+    def of(node: int, text: str) -> str:
+        return "".join(f"sglang-{node}  | {line}\n" for line in text.splitlines())
+
+    d = found(of(0, ARGS + BEGIN) + of(1, ARGS + BEGIN + SECOND) + of(0, READY))
+    assert (d.outcome, root_text(d)) == ("failed", "ValueError: second")
+
+
+def test_a_server_that_is_ready_after_a_scheduler_died_is_another_start() -> None:
+    text = ARGS + BEGIN + SECOND + "[2026-07-01 12:01:00 TP0] Load weight end. type=X\n" + READY
+    d = found(text)
+    assert (d.outcome, root_text(d)) == ("failed", "ValueError: second")
+    assert d.came_up == text.count("\n")
+
+
+def test_what_comes_before_the_arguments_already_belongs_to_the_next_start() -> None:
+    complaint = "ibgda.cpp:3626: NULL value neither nv_peer_mem, or nvidia_peermem detected.\n"
+    died = "RuntimeError: Rank 0 scheduler died during initialization (exit code: -6).\n"
+    again = "[2026-07-01 12:02:00] Attention backend not explicitly specified. Use fa3 backend by default.\n"
+    d = found((ARGS + BEGIN + complaint + died + again) * 2)
+    assert root_text(d) == complaint.strip()
+
+
+def test_a_stopped_server_that_starts_again_with_another_port_is_a_new_start() -> None:
+    d = found(ARGS + BEGIN + READY + STOPPED + ARGS.replace("30000", "40000") + BEGIN + SECOND)
+    assert (d.outcome, d.ranks_total, d.phase) == ("failed", 2, "dist-init")

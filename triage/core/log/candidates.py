@@ -295,7 +295,9 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
             phase=phase, strength=0 if cause.severity is Severity.FATAL or ended else 1,
             cause=cause, captures=hit.captures, specific=_specific(cause, phases),
             passed=kind is not Ending.FATAL
-            and timeline.passed(line.rank, line.number, tagged=line.headed),
+            and timeline.passed(
+                line.rank, line.number, tagged=line.headed, native=is_native(line.text)
+            ),
             noise=kind in (Ending.DEATH, Ending.ADVICE), echo=kind is Ending.SURVIVOR,
             source=source_of(line.wrapper),
         )  # fmt: skip
@@ -331,7 +333,9 @@ def _of_ending(kind: Ending, line: Line, phase: str, generation: Generation) -> 
         line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
         phase=proven_phase(frames) or _of_line(line.text, phase), strength=0 if certain else 2,
         passed=not certain
-        and generation.timeline.passed(line.rank, line.number, tagged=line.headed),
+        and generation.timeline.passed(
+                line.rank, line.number, tagged=line.headed, native=is_native(line.text)
+            ),
         abort=kind is Ending.ABORT, trouble=kind is Ending.TROUBLE, echo=kind is Ending.SURVIVOR,
         source=source_of(line.wrapper),
         said=generation.said_after(line) if kind is Ending.ABORT else "",

@@ -21,8 +21,8 @@ from triage.core.log.candidates import Candidate, candidates
 from triage.core.log.clock import seconds
 from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
-from triage.core.log.endings import BIND, Ending, is_native, is_peer_gone, is_standstill
-from triage.core.log.evidence import Generation
+from triage.core.log.endings import BIND, Ending, is_native, is_panic, is_peer_gone, is_standstill
+from triage.core.log.evidence import Generation, source_of
 from triage.core.log.ranks import members, resolved
 from triage.core.records import dataclass
 
@@ -86,14 +86,12 @@ class _Ranking:
         self.steps.append(Explained(step=step, lines=lines, count=len(concerned)))
 
 
-def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Finding:
+def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     """The root among all candidates.
 
     Args:
         generation: What the log shows.
         causes: By index, as the matches name them.
-        cleared: The server was ready at this line: what was only logged before it did
-            no harm. 0 if it never was.
     """
     everything = candidates(generation, causes)
     for c in everything:
@@ -105,12 +103,14 @@ def find(generation: Generation, causes: Sequence[Cause], *, cleared: int) -> Fi
     unproven = ranking.drop(
         "what it demands may have stood in the head that is cut off", lambda c: c.unproven
     )
+    panics = [c.line for c in ranking.left if c.tb and c.tb.exception.endswith("PanicException")]
+    ranking.drop(
+        "the exception below it says what panicked",
+        lambda c: is_panic(c.text) and any(0 < n - c.line <= _NEARBY for n in panics),
+    )
     before = list(ranking.left)
     ranking.drop("the rank went on after it", lambda c: c.passed)
-    ranking.drop(
-        "the server was ready after it",
-        lambda c: c.line < cleared and c.strength > 0 and BIND not in c.text,
-    )
+    ranking.drop("the server was ready after it", lambda c: _cleared(c, generation))
     _yield(ranking, before)
     _yield_to_kernels(ranking, generation)
     aside = ranking.drop(
@@ -164,6 +164,21 @@ def _best_on_line(ranking: _Ranking) -> Candidate:
     if best is not root:
         ranking.say("a cause whose pattern says more of the line", [best])
     return best
+
+
+def _cleared(c: Candidate, generation: Generation) -> bool:
+    """Whether a server that was ready later shows that the line did no harm.
+
+    What ended a process is cleared only by its own source, and not if that died between:
+    then it was another start that came up.
+    """
+    if generation.bind or BIND in c.text:
+        return False
+    if c.strength > 0:
+        return c.line < generation.ready
+    own = generation.readies.get(c.source, 0)
+    deaths = (line for line, _ in generation.of(Ending.DEATH) if c.line < line.number < own)
+    return c.line < own and all(source_of(line.wrapper) != c.source for line in deaths)
 
 
 def _likely(

@@ -27,6 +27,7 @@ _ACCIDENT = regex(
     r"^(?:[\w.]+\.)?(?:AssertionError\b(?:$|: ?$)|KeyError: |IndexError: |AttributeError: "
     r"|TypeError: |NameError: |UnboundLocalError: |StopIteration|RecursionError|ZeroDivisionError"
     r"|JSONDecodeError: |UnicodeDecodeError: |NotImplementedError|EOFError|TimeoutError"
+    r"|ValueError: (?:too many|not enough) values to unpack|ValueError: invalid literal for"
     r"|ConnectionError|ConnectionRefusedError|BrokenPipeError"
     r"|FileNotFoundError: |PermissionError: |OSError: \[Errno )"
     r"|CUDA error: (?:invalid argument|unspecified launch failure|unknown error)"

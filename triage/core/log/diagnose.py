@@ -61,7 +61,7 @@ def diagnose(
     )
     generation = gatherer.generation
     ready = _ready(generation)
-    finding = find(generation, matcher.causes, cleared=0 if generation.bind else generation.ready)
+    finding = find(generation, matcher.causes)
     steps = finding.explain
     if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
         finding = Finding()
@@ -86,9 +86,10 @@ def diagnose(
 
 def _fails(generation: Generation, causes: Sequence[Cause]) -> bool:
     """Whether this start of the engine failed, so that what follows is a restart."""
-    if _ready(generation) and not _died(generation, after=generation.ready):
+    finding = find(generation, causes)
+    fatal = finding.root is not None and finding.root.strength == 0
+    if _ready(generation) and not fatal and not _died(generation, after=generation.ready):
         return False
-    finding = find(generation, causes, cleared=0 if generation.bind else generation.ready)
     return finding.root is not None or _died(generation, after=0)
 
 
@@ -126,8 +127,8 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
             return "failed"
         case None:
             pass
-    later = root is not None and root.line > generation.ready and root.strength == 0
-    if ready and not later and not _died(generation, after=generation.ready):
+    fatal = root is not None and root.strength == 0
+    if ready and not fatal and not _died(generation, after=generation.ready):
         return "healthy"
     stopped_first = 0 < generation.stop < root.line if root is not None else False
     if root is not None and not (stopped_first and root.communication):
@@ -186,8 +187,11 @@ def _failed(
     known: Outcome | None,
 ) -> Diagnosis:
     root = finding.root
+    # A ready line after what ended a process is another start's.
+    came_up = generation.ready if root and root.line < generation.ready else None
     common = replace(
         diagnosis,
+        came_up=diagnosis.came_up or (None if generation.bind else came_up),
         cascade=finding.cascade,
         teardown=finding.teardown,
         decoys=tuple(Decoy(line=line, why=why) for line, why in finding.decoys),

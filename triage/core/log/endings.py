@@ -257,6 +257,16 @@ def is_standstill(text: str) -> bool:
     return _STANDSTILL in text and "atchdog" in text
 
 
+def is_panic(text: str) -> bool:
+    """Whether the line says where Rust code panicked, and no more."""
+    return "panicked at" in text and text.startswith("thread '")
+
+
+def is_end(text: str) -> bool:
+    """Whether the launcher ends all its processes, for whatever reason."""
+    return text.startswith("kill_process_tree called")
+
+
 def is_timeout(text: str) -> bool:
     """Whether the stop came from a time-out outside of the server."""
     return _TIMEOUT.search(text) is not None

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Generic, TypeVar
 
 from triage.core.diagnosis import Frame
-from triage.core.log.endings import Ending
+from triage.core.log.endings import Ending, is_end
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
@@ -97,6 +97,7 @@ class Generation:
     dump: str = ""
     sizes: dict[str, int] = field(default_factory=dict)  # of the layout, where vLLM prints them
     ready: int = 0
+    readies: dict[str, int] = field(default_factory=dict)  # source -> line of its last ready
     stop: int = 0
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     woven: set[str] = field(default_factory=set)  # ranks whose tracebacks took turns
@@ -166,7 +167,7 @@ class Generation:
     def add_ending(self, kind: Ending, line: Line, phase: str) -> None:
         """A line that belongs to the end of a launch."""
         self.endings.setdefault(kind, Few()).add((line, phase))
-        if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
+        if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT) or is_end(line.text):
             self.broken.add(source_of(line.wrapper))
 
     def add_kernel(self, line: Line) -> None:

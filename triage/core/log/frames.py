@@ -32,11 +32,20 @@ class _Table:
 # forward that is captured, a pool that runs out in the first batch.
 _STAGES = _Table(
     (
-        (r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run)", "draft-graph-capture"),
-        (r"prefill_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
+        (
+            r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
+            "draft-graph-capture",
+        ),
+        (
+            r"prefill_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
+            "prefill-graph-capture",
+        ),
         (r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph", "prefill-graph-capture"),
-        (r"piecewise_cuda_graph_runner\.py:(?!replay|can_run)", "prefill-graph-capture"),
-        (r"graph_runner\.py:(?!replay|can_run)", "graph-capture"),
+        (
+            r"piecewise_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
+            "prefill-graph-capture",
+        ),
+        (r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)", "graph-capture"),
         (r":(capture_decode_graph|init_device_graphs|capture_model)$", "graph-capture"),
         (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
         (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
@@ -95,7 +104,9 @@ _TOKENIZER = regex(r":get_tokenizer$")
 _IMPORT = regex(r"<frozen importlib\._bootstrap")
 _IMPORTER = regex(r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$")
 _ENTRY = regex(r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$")
-_CAPTURE = regex(r"graph_runner\.py:(?!replay|can_run)|:(capture_one_\w+|capture_decode_graph)$")
+_CAPTURE = regex(
+    r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)|:(capture_one_\w+|capture_decode_graph)$"
+)
 # Weaker: such frames occur in several phases, and tell something only if no other does.
 _WEAK = _Table(
     (

@@ -184,7 +184,9 @@ class Gatherer:
     def _dump(self, line: Line) -> None:
         """The resolved arguments: a second dump of the same launch is a restart."""
         name = launch_name(line)
-        if name in self.generation.streams or source_of(line.wrapper) in self.generation.broken:
+        source = source_of(line.wrapper)
+        over = source in self.generation.broken or (self.generation.stop and not source)
+        if name in self.generation.streams or over:
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
                 return
@@ -240,7 +242,7 @@ class Gatherer:
             generation.sizes = {name: int(size) for name, size in _SIZES.findall(text)}
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
-            generation.ready = line.number
+            generation.ready = generation.readies[source_of(line.wrapper)] = line.number
             # A server that came up does not hang in its start.
             self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
         told = not self._of_endings.isdisjoint(self._seen)

@@ -157,16 +157,18 @@ class Timeline:
         own = self.phases.get(rank, main)
         return main if main in ("warmup-request", "serving") else own
 
-    def passed(self, rank: str, line: int, *, tagged: bool) -> bool:
+    def passed(self, rank: str, line: int, *, tagged: bool, native: bool = False) -> bool:
         """Whether whoever printed this line went on afterwards.
 
-        A line without a tag may be any rank's: it was survived if all ranks went on.
+        A line without a tag may be any rank's: it was survived if all ranks went on. A
+        library's (`native`) hardly is the main process's.
         """
         own = self.lines.get(rank, 0) > line
         if tagged or rank != "main":
             return own
         ranks = [last for name, last in self.lines.items() if name != "main"]
-        return own or (bool(ranks) and min(ranks) > line)
+        all_did = bool(ranks) and min(ranks) > line
+        return all_did or (own and not (native and ranks))
 
     def furthest(self) -> str:
         """The latest phase that any rank reached."""

@@ -38,9 +38,9 @@ def launch_name(line: Line) -> str:
 
 def is_again(generation: Generation, line: Line, phase: str) -> bool:
     """Whether a source that had failed starts again with this line; `phase` is the landmark's."""
-    if source_of(line.wrapper) not in generation.broken:
+    if source_of(line.wrapper) not in generation.broken and not generation.stop:
         return False
-    if phase == "arg-parse" or _START.search(line.text):
+    if phase in ("arg-parse", "arg-validation") or _START.search(line.text):
         return True
     if not _BEGIN.match(line.text):
         return False
