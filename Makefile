@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types test e2e sglang-cpu models cases knowledge schema clean
+.PHONY: help install demo lint types test e2e sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -57,6 +57,12 @@ e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
 	$(BIN)/python tools/build_cases.py
+
+bench-search: install  ## launches of the search against other ways, in bench/SEARCH.md (an hour)
+	$(BIN)/python -m bench.search --full
+
+bench-search-quick: install  ## a part of it, with loose gates (under 3 minutes)
+	$(BIN)/python -m bench.search --quick
 
 bench: install  ## measure speed and memory against their targets, in bench/RESULTS.md (5 minutes)
 	$(BIN)/python -m bench

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 # How often a cause takes 1, 2, 3 or 4 flags. Public reports of failed startups name one
 # or two flags nearly always; four are kept possible so that the search does not stall.
-SIZES = (0.40, 0.44, 0.145, 0.015)
+SIZES = (0.40, 0.43, 0.14, 0.03)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
 EVEN = 0.3  # share of the even prior in a prior that suspects some flags
 PAIR = 2

@@ -18,6 +18,7 @@ from triage.core.search.space import Space
 WHOLE = 0.15  # of a bit about the whole truth, against one about the decision
 BITS = 1.15  # bits about the decision that a launch brings, as a rule
 UNTOLD = 1 / 12  # needs of a flag that nobody told, on average
+REPEATED = 0.7  # of what a launch tells that was made before, where launches may lie
 TRIES = 90  # random probes
 BEAM, ROUNDS = 4, 2
 
@@ -51,6 +52,7 @@ class Chooser:
         region: Ints,
         bonus: Sequence[Bonus] = (),
         asked: frozenset[int] = frozenset(),
+        again: frozenset[int] = frozenset(),
     ) -> None:
         self.h = h
         self.space: Space = h.evidence.space
@@ -58,6 +60,7 @@ class Chooser:
         self.region = region
         self.bonus = {b.mask: b.gain for b in bonus}
         self.asked = asked
+        self.again = again
         self.needy = _unknown_needs(h)
         self.base = _entropy(_sums(region, h.weight, 0)[None])[0]
         self.whole = _entropy(h.weight[None])[0]
@@ -81,6 +84,8 @@ class Chooser:
             gain = self.bonus.get(mask)
             if gain is not None:
                 score[i] += float((gain * self.h.weight).sum())
+            if mask in self.again:
+                score[i] *= REPEATED
         return score * (1 - self._rejected(probes)), bits
 
     def _rejected(self, probes: Masks) -> Floats:

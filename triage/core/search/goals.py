@@ -64,9 +64,11 @@ def best(belief: Belief, stop: str) -> Decision | None:
         return Decision(None, level="97%")
     actions = belief.actions
     gains: dict[int, Floats] = {}
+    had = -np.inf if belief.best is None else space.value(belief.best)
     if not settled:
         for a in range(min(12, len(actions))):
-            gains[int(actions.mask[a])] = FINISH * actions.right[a]
+            if actions.value[a] > had + CLOSE:
+                gains[int(actions.mask[a])] = FINISH * actions.right[a]
     finishing = set(gains)
     if stop == "proved":
         value = space.value(belief.best) if settled and belief.best is not None else None
@@ -106,7 +108,10 @@ def first(belief: Belief, stop: str) -> Decision | None:
     has = np.array([((h.mask == np.uint64(m)) & (h.failure == d)).any(axis=1) for m, d in top])
     region = _cover(has, h.weight)
     gains: dict[int, Floats] = {}
-    for (mask, _), row in list(zip(top, has, strict=True))[:12]:
+    told = {(found.mask, found.failure) for found in known}
+    for (mask, d), row in list(zip(top, has, strict=True))[:12]:
+        if (mask, d) in told:
+            continue
         gains[mask] = gains.get(mask, np.zeros(len(h))) + ALONE * row
     for found in known:  # what is left is to show that nothing smaller fails
         if found.chance >= SURE:
@@ -266,7 +271,8 @@ def _choose(
     belief: Belief, region: Ints, gains: Mapping[int, Floats], masks: Iterable[int]
 ) -> tuple[Probe | None, float]:
     bonus = [Bonus(mask, gain) for mask, gain in gains.items()]
-    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed)
+    again = belief.evidence.asked if belief.evidence.noise else frozenset()
+    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed, again)
     return chooser.best(masks), float(chooser.base)
 
 
