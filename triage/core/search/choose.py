@@ -79,7 +79,7 @@ class Chooser:
         outcome = table.sum(axis=2)
         bits = self.base - (_plogp(outcome).sum(1) - _plogp(table).sum((1, 2)))
         whole = -_plogp(outcome).sum(1)
-        score = bits / BITS + WHOLE * whole
+        score = bits / BITS + WHOLE * min(1.0, self.base) * whole
         for i, mask in enumerate(masks):
             gain = self.bonus.get(mask)
             if gain is not None:

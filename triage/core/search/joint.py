@@ -115,9 +115,13 @@ class _Draw:
         weight = self.found.priors[d] * self.found.apart[d]
         alive = weight > 0
         patterns, back = np.unique(self.found.pattern[d][alive], return_inverse=True)
-        if len(patterns) > PAIRS or not len(patterns):
+        if not len(patterns):
             return patterns, np.zeros((0, 0)), 0.0
-        mass = np.bincount(back, weights=weight[alive], minlength=len(patterns))
+        mass = np.asarray(np.bincount(back, weights=weight[alive], minlength=len(patterns)))
+        if len(patterns) > PAIRS:
+            most = np.argsort(-mass * np.bitwise_count(patterns.astype(np.uint64)), kind="stable")
+            most = most[:PAIRS]
+            patterns, mass = patterns[most], mass[most]
         both = patterns[:, None] | patterns[None, :]
         held = np.bitwise_count(both.astype(np.uint64)).astype(np.float64)
         launches = int((self.evidence.failure == d).sum())

@@ -31,7 +31,7 @@ _REST = 0.10
 SUSPECTED = 5.0  # a flag at which a diagnosis points, against one at which it does not
 STRAY = 0.002  # a launch shows a failure that none of its causes brings; with noise only
 PHASE_AGAIN = 0.3  # the machine strikes twice in one phase
-PAIRS = 200  # patterns of one failure; beyond it pairs of causes are not weighed
+PAIRS = 600  # patterns of one failure; of more, the heaviest are weighed in pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
