@@ -66,7 +66,10 @@ class Found:
 class Strategy(Protocol):
     """A way to search; `ask` must be the same for the same answers."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How the tables call it."""
+        ...
 
     def ask(self, oracle: Oracle, goal: str) -> Found:
         """Search until the goal is reached: first, best or all."""

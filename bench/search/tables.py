@@ -13,13 +13,16 @@ from dataclasses import dataclass, replace
 
 from bench.search.cells import Cell, kept, mean, median, p90, right
 from bench.search.landscape import Landscape, draw
-from bench.search.peers import PEERS
 from bench.search.play import Played, Strategy, play
+from bench.search.rivals import ALL, BEST, FIRST
 
 HEAD = (
     "| family | n | causes | goal | strategy | launches median / p90 / mean | x ours | right "
     "| worth kept | hours, mean |\n|---|---|---|---|---|---|---|---|---|---|"
 )
+
+
+RIVALS: dict[str, tuple[Strategy, ...]] = {"first": FIRST, "best": BEST, "all": ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def run(
         if cell.peers and not quick:
             rows += [
                 replace(_row(cell, peer, scapes), ours=mean(own.played))
-                for peer in PEERS[cell.goal]
+                for peer in RIVALS[cell.goal]
             ]
         lines += [row.line() for row in rows]
         for gate in cell.gates:
