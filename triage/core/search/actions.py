@@ -105,6 +105,27 @@ def _pairs(space: Space) -> Sequence[int]:
     return gone
 
 
+def cover(has: np.ndarray, weight: Floats) -> tuple[Ints, list[int]]:
+    """(H,) for each hypothesis one of the things that it has, few in all, by greed.
+
+    `has` (A, H): hypothesis has thing. The things come numbered in the order in which they
+    were taken, which is the second answer; a hypothesis without any gets the next number.
+    """
+    region = np.full(len(weight), -1, dtype=np.int64)
+    left = weight.copy()
+    order: list[int] = []
+    while left.sum() > CLOSE:
+        gain = has @ left
+        pick = int(gain.argmax())
+        if gain[pick] <= 0:
+            break
+        region[has[pick] & (region < 0)] = len(order)
+        left[has[pick]] = 0.0
+        order.append(pick)
+    region[region < 0] = len(order)
+    return region, order
+
+
 def actions_of(h: Hypotheses, worth: Worth, most: int = 60) -> Actions:
     """The best configurations, and a cover of the hypotheses by as few of them as greed finds."""
     masks, best = best_masks(h, worth)
@@ -114,18 +135,7 @@ def actions_of(h: Hypotheses, worth: Worth, most: int = 60) -> Actions:
     unique = unique[kept]
     value = worth.of(unique)
     right = ~h.fails(unique) & (value[:, None] >= best[None, :] - CLOSE)
-    region = np.full(len(h), -1, dtype=np.int64)
-    left = h.weight.copy()
-    order: list[int] = []
-    while left.sum() > CLOSE:
-        gain = right @ left
-        pick = int(gain.argmax())
-        if gain[pick] <= 0:
-            break
-        region[right[pick] & (region < 0)] = len(order)
-        left[right[pick]] = 0.0
-        order.append(pick)
-    region[region < 0] = len(order)
+    region, order = cover(right, h.weight)
     rest = [i for i in range(len(unique)) if i not in order]
     by = np.array(order + rest, dtype=np.int64)
     return Actions(

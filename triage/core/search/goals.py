@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from triage.core.search.actions import cover
 from triage.core.search.belief import SURE, Belief
-from triage.core.search.bound import Bar, worthiest
+from triage.core.search.bound import Bar, minimal, worthiest
 from triage.core.search.candidates import Floats, Ints
 from triage.core.search.choose import Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
@@ -106,7 +107,7 @@ def first(belief: Belief, stop: str) -> Decision | None:
     chances = marginals(belief)
     top = sorted(chances, key=lambda c: (-chances[c], c))[:40]
     has = np.array([((h.mask == np.uint64(m)) & (h.failure == d)).any(axis=1) for m, d in top])
-    region = _cover(has, h.weight)
+    region, _ = cover(has, h.weight)
     gains: dict[int, Floats] = {}
     told = {(found.mask, found.failure) for found in known}
     for (mask, d), row in list(zip(top, has, strict=True))[:12]:
@@ -136,9 +137,7 @@ def all_causes(belief: Belief, stop: str) -> Decision | None:
     gains: dict[int, Floats] = {}
     if chance[likeliest] >= WHOLE_TRUTH:
         open_ = _unproved(belief, label == likeliest)
-        if stop != "proved" or belief.evidence.noise:
-            return Decision(None, level="97%")
-        if not open_:
+        if stop != "proved" or belief.evidence.noise or not open_:
             return Decision(None, level="97%")
         gains = {mask: np.ones(len(h)) for mask in open_}
         probe, left = _choose(belief, label, gains, list(gains))
@@ -173,13 +172,9 @@ def shown(belief: Belief) -> list[Shown]:
     evidence, chances = belief.evidence, marginals(belief)
     found: list[Shown] = []
     for d in range(len(evidence.names)):
-        masks = sorted(set(evidence.masks[evidence.failure == d].tolist()), key=int.bit_count)
-        least: list[int] = []
-        for mask in masks:
-            if not any(other & ~mask == 0 for other in least):
-                least.append(mask)
-                chance = chances.get((mask, d), 0.0)
-                found.append(Shown(mask, d, chance, _open_below(belief, mask, d)))
+        for mask in minimal(evidence.masks[evidence.failure == d].tolist()):
+            chance = chances.get((mask, d), 0.0)
+            found.append(Shown(mask, d, chance, _open_below(belief, mask, d)))
     return sorted(found, key=lambda s: (not s.proved, -s.chance, s.mask))
 
 
@@ -249,22 +244,6 @@ def _unproved(belief: Belief, rows: np.ndarray) -> list[int]:
             found.append(mask)
         found += [m for s in seen if (s.mask, s.failure) == (mask, d) for m in s.open]
     return [m for m in dict.fromkeys(found) if m not in asked]
-
-
-def _cover(has: np.ndarray, weight: Floats) -> Ints:
-    """(H,) for each hypothesis one of the things that it has, few in all, by greed."""
-    region = np.full(len(weight), -1, dtype=np.int64)
-    left, count = weight.copy(), 0
-    while left.sum() > CLOSE:
-        gain = has @ left
-        pick = int(gain.argmax())
-        if gain[pick] <= 0:
-            break
-        region[has[pick] & (region < 0)] = count
-        left[has[pick]] = 0.0
-        count += 1
-    region[region < 0] = count
-    return region
 
 
 def _choose(
