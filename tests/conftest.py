@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-pytest_plugins = ["launch_bench"]  # a bench for real launches and a folder that fills up
+# A bench for real launches and a folder that fills up; a stand-in for the driver's library.
+pytest_plugins = ["launch_bench", "fake_gpus"]
 
 ROOT = Path(__file__).parents[1]
 
