@@ -23,7 +23,7 @@ def command(session: Path | None, *, output: Path | None) -> int:
     Without SESSION the newest one is taken.
     """
     from triage.errors import HostError, hint
-    from triage.session.handover import write_runbook
+    from triage.session.runbook import write_runbook
     from triage.store import newest_session
 
     folder, text = write_runbook(session or newest_session())
