@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from triage.core.flags import table_of
+from triage.core.log.diagnose import diagnose
 from triage.core.server_args import ServerArgsDump, changed_flags, find_dump, unknown_fields
 
 FLAGS = Path(__file__).parents[2] / "triage/knowledge/flags/sglang-0.5.23.yaml"
@@ -66,6 +67,73 @@ def test_only_flags_that_differ_and_mean_something_are_left() -> None:
         "dllm-fdfo": False,
     }
     assert unknown_fields(dump, TABLE) == ("ddtree_width",)
+
+
+# The head and the kinds of values of each release; the values themselves are made up.
+STYLES = {
+    "2024, printed without a head": (
+        "server_args=ServerArgs(model_path='m/Qwen2-57B', tokenizer_path='m/Qwen2-57B', dtype='auto',"
+        " context_length=None, additional_ports=[8001, 8002], mem_fraction_static=0.87, tp_size=2,"
+        " schedule_conservativeness=1.0, json_model_override_args='{}', lora_paths=None)\n"
+    ),
+    "2024, with a device": (
+        "[gpu=0] server_args=ServerArgs(model_path='m/Qwen2-57B', tokenizer_path='m/Qwen2-57B',"
+        " dtype='auto', context_length=None, mem_fraction_static=0.87, tp_size=2,"
+        " schedule_conservativeness=1.0, json_model_override_args='{}', stream_interval=1)\n"
+    ),
+    "2025": (
+        "[2025-06-03 10:11:12] server_args=ServerArgs(model_path='m/Qwen2-57B', dtype='auto',"
+        " context_length=None, mem_fraction_static=0.87, tp_size=2, schedule_conservativeness=1.0,"
+        " json_model_override_args='{}', preferred_sampling_params=None, cuda_graph_bs=[1, 2, 4],"
+        " lora_paths={'a': LoRARef(lora_id='1', lora_path='/l', pinned=None)}, hooks=None,"
+        " disaggregation_mode=<DisaggregationMode.NULL: 'null'>, custom_weight_loader=[])\n"
+    ),
+    "2026, with the place in the code": (
+        "[2026-03-21 03:31:56] INFO engine.py:177: server_args=ServerArgs(model_path='m/Qwen2-57B',"
+        " dtype='auto', context_length=None, mem_fraction_static=0.87, tp_size=2,"
+        " schedule_conservativeness=1.0, json_model_override_args='{}', max_lora_rank=None,"
+        ' kv_events_config=\'{"a": "it\\\'s"}\', ssl_keyfile=None, forward_hooks=None)\n'
+    ),
+    "2026, a mapping": (
+        "[2026-09-11 23:34:03] server_args={'model_path': 'm/Qwen2-57B', 'dtype': 'auto',"
+        " 'context_length': None, 'mem_fraction_static': 0.87, 'tp_size': 2,"
+        " 'schedule_conservativeness': 1.0, 'json_model_override_args': '{}',"
+        " 'cuda_graph_config': {'decode': {'backend': 'full', 'bs': [1, 2]}}}\n"
+    ),
+    "2026, behind a pod's head": (
+        "2026-09-26T19:55:58.468Z web-67pt5 INFO server_args={'model_path': 'm/Qwen2-57B',"
+        " 'dtype': 'auto', 'context_length': None, 'mem_fraction_static': 0.87, 'tp_size': 2,"
+        " 'schedule_conservativeness': 1.0, 'json_model_override_args': '{}'}\n"
+    ),
+    "a fork's class": (
+        "[2026-01-02 10:11:12] server_args=fork.args.ForkServerArgs(model_path='m/Qwen2-57B',"
+        " dtype='auto', context_length=None, mem_fraction_static=0.87, tp_size=2,"
+        " schedule_conservativeness=1.0, json_model_override_args='{}')\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_release_s_style_is_read_whole_and_found_in_its_log(style: str) -> None:
+    dump = find_dump(STYLES[style])
+    assert dump is not None
+    assert dump.complete
+    assert dump.unreadable == ()
+    assert {k: dump.values[k] for k in ("model_path", "dtype", "context_length", "tp_size")} == {
+        "model_path": "m/Qwen2-57B", "dtype": "auto", "context_length": None, "tp_size": 2,
+    }  # fmt: skip
+    assert dump.values["json_model_override_args"] == "{}"
+    # The same line within a log, read as a diagnosis does.
+    log = f"INFO starting sglang\n{STYLES[style]}[2026-09-26 19:56:01] Init torch distributed begin.\n"
+    found = diagnose([log.encode()], (), table=TABLE)
+    assert dict(found.effective)["model-path"] == "m/Qwen2-57B"
+    assert found.config.get("tp-size") == "2"
+
+
+def test_a_line_that_only_speaks_of_the_arguments_is_no_dump() -> None:
+    log = b"[2026-09-26 19:56:01] assert server_args={} is empty\n" * 3
+    found = diagnose([log], (), table=TABLE)
+    assert (found.effective, found.starts, found.timeline) == ((), 1, ())
 
 
 @pytest.mark.parametrize("cut", range(60, NEW.index("}\n") + 1, 7))

@@ -5,35 +5,35 @@ Out: field -> value; and the flags that differ from the engine's defaults.
 Not: what the user typed: values that the engine filled in are in the line too.
 
 Source: `ServerArgs.resolved_dict` of SGLang 0.5.23 (a dict literal) and
-`ServerArgs.__repr__` of older releases (`ServerArgs(a=1, ...)`).
+`ServerArgs.__repr__` of older releases (`ServerArgs(a=1, ...)`), from 0.2 of 2024 on.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from triage.core.config import Value
 from triage.core.flags import FlagSpec, FlagTable
+from triage.core.literal import literal
 from triage.core.records import dataclass
 from triage.core.regex import regex
 from triage.errors import UsageError
 
 MAX_CHARS = 1_000_000  # the real line has 40 kB
-MAX_DEPTH = 32
 
 # Where the dump begins.
 #   example  [2026-01-01 10:00:00] server_args={'model_path': '/models/x', ...
 #   example  [2025-01-01 10:00:00] server_args=ServerArgs(model_path='/models/x', ...
-START = regex(r"server_args=(?:ServerArgs\(|\{)")
+#   example  [2026-01-01 10:00:00] INFO engine.py:177: server_args=ServerArgs(model_path='m', ...
+START = regex(r"server_args=(?:(?:\w{1,60}\.){0,6}\w{0,60}Args\(|\{(?=\s*['\"]))")
 # A bare dump, without the log's words before it; the dict must look like one of ours.
-BARE = regex(r"\s*(?:ServerArgs\(|\{(?=\s*['\"]model_path['\"]\s*:))")
+BARE = regex(r"\s*(?:\w{0,60}ServerArgs\(|\{(?=\s*['\"]model_path['\"]\s*:))")
 KEY = regex(r"\s*(?:(?P<word>[A-Za-z_]\w*)\s*=|(?P<quote>['\"])(?P<text>\w+)(?P=quote)\s*:)")
 # What matters to find the end of a value: a string, a bracket, a comma.
 TOKEN = regex(
-    r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)"""
+    r"""'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<comma>,)"""
     r"""|(?P<torn>['"])"""
 )
 
@@ -94,13 +94,13 @@ def find_dump(text: str) -> ServerArgsDump | None:
     values: dict[str, object] = {}
     unreadable: list[str] = []
     complete = False
-    for key, literal in _items(line):
+    for key, text_of in _items(line):
         if not key:
             complete = True
             break
         try:
-            values[key] = _value(literal.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            values[key] = _value(text_of.strip())
+        except ValueError:
             unreadable.append(key)
     return ServerArgsDump(values, tuple(unreadable), complete)
 
@@ -128,40 +128,17 @@ def _items(line: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def _value(literal: str) -> object:
+def _value(text: str) -> object:
     """The value of a Python literal; the usual ones do not trouble the parser."""
-    if literal in _WORDS:
-        return _WORDS[literal]
-    if literal == "[]":
+    if text in _WORDS:
+        return _WORDS[text]
+    if text == "[]":
         return []
-    if (found := _USUAL.fullmatch(literal)) is not None:
+    if (found := _USUAL.fullmatch(text)) is not None:
         if found["whole"]:
-            return int(literal)
-        return float(literal) if found["real"] else literal[1:-1]
-    return _plain(ast.parse(literal, mode="eval").body)
-
-
-def _plain(node: ast.expr, depth: int = 0) -> object:
-    """A literal's value; a nested record `Name(a=1)` becomes a mapping, a name its text."""
-    if depth > MAX_DEPTH:
-        raise ValueError("nested too deeply")
-    match node:
-        case ast.Call(args=[]):
-            return {k.arg: _plain(k.value, depth + 1) for k in node.keywords if k.arg}
-        case ast.Name() | ast.Attribute():
-            return ast.unparse(node)
-        case ast.List() | ast.Tuple():
-            items = [_plain(item, depth + 1) for item in node.elts]
-            return items if isinstance(node, ast.List) else tuple(items)
-        case ast.Dict():
-            pairs = zip(node.keys, node.values, strict=True)
-            return {
-                ast.literal_eval(key): _plain(value, depth + 1)
-                for key, value in pairs
-                if key is not None
-            }
-        case _:
-            return ast.literal_eval(node)
+            return int(text)
+        return float(text) if found["real"] else text[1:-1]
+    return literal(text)
 
 
 def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:

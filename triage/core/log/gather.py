@@ -30,9 +30,11 @@ from triage.core.log.tracebacks import (
     unwrapped,
 )
 from triage.core.regex import regex
+from triage.core.server_args import START
 
 _STREAMS = 4096
 _WAITING = ("process-spawn", "config-load", "unknown")  # where the main process stands meanwhile
+_BEFORE_DUMP = 160  # characters of another logger's head: time, pod, level, place in the code
 _MATCHED = 64  # matches kept of one traceback
 
 _WHAT = regex(r"\s*what\(\): +(.*)")
@@ -158,8 +160,10 @@ class Gatherer:
             return
         self._engine(text)
         self.generation.seen(line)
-        if text.startswith(landmarks.DUMP):
-            self._dump(line)
+        if (at := text.find(landmarks.DUMP, 0, _BEFORE_DUMP)) >= 0 and (
+            at == 0 or START.match(text, at)
+        ):
+            self._dump(line._replace(text=text[at:]))
             return
         tb = self._tracebacks.feed(line)
         self._collect()

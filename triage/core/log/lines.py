@@ -49,6 +49,9 @@ _HEAD = regex(
     r"\[(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d:\d\d:\d\d)"
     r"(?P<tag>(?: [A-Z][A-Z_]*\d+)*)\] ?"
 )
+# Python's own logging, before SGLang has set up its form of it; in front of any message.
+#   example  [2026-03-21 03:31:56] INFO engine.py:177: server_args=ServerArgs(...
+_LEVEL = regex(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.-]{1,80}:\d{1,6}: ")
 _KERNEL_HEAD = regex(r"\[ *\d+\.\d{6}\] ")
 _GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?")
 _NCCL_HEAD = regex(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
@@ -194,6 +197,8 @@ def _peel(text: str, offset: int, number: int) -> Line:
         time, headed = head["time"], True
         rank = head["tag"].strip() or rank
         text = text[head.end() :]
+        if text[:1] in "DIWEC" and (said := _LEVEL.match(text)) is not None:
+            text = text[said.end() :]
     elif (level := _VLLM_LEVEL.match(text)) is not None:
         time, headed = time or level["time"], level["level"] not in ("ERROR", "CRITICAL")
         text = text[level.end() :]
