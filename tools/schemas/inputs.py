@@ -165,11 +165,21 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     },
     "RemedyFile": {
         "changes": "The edits of the configuration.",
+        "needs": "Preconditions, all of them: --flag, --flag VALUE|VALUE, no --flag, or FACT OP VALUE.",
+        "span": "Values of a flag among which one that works may be searched.",
+        "probe": "It finds out more and is no remedy, such as a launch with a blocking device.",
+    },
+    "SpanFile": {
+        "flag": "The flag.",
+        "start": "The value that is tried first; may hold a placeholder.",
+        "end": "The last value.",
+        "step": "From one value to the next; its sign is that of the direction.",
     },
     "ChangesFile": {
-        "set": "Flag -> value; {name} stands for a capture.",
+        "set": "Flag -> value; {name} stands for a capture, {gcd heads tp-size} for a sum.",
         "unset": "Flags to drop.",
-        "env": "Variable name -> value; {name} stands for a capture.",
+        "env": "Variable name -> value, with placeholders like those of set.",
+        "unset_env": "Variables to leave out.",
     },
 }
 # Keys that an input file shares with a document mean the same.

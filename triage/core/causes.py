@@ -43,14 +43,21 @@ class Disposition(StrEnum):
 class Remedy:
     """A general way out of a cause.
 
-    `set_flags` and `set_env` may hold `{name}` placeholders that the captures
-    of the match fill; `unset` names flags to drop.
+    `set_flags` and `set_env` may hold placeholders that the captures of the match
+    and the launch's flags fill (log/compute.py); `unset` and `unset_env` name what to
+    drop. `needs` are preconditions (handover/needs.py). `span` are the flag, first and last
+    value and the step of a search for a value that works. A `probe` finds out more and is
+    no remedy.
     """
 
     say: str
     set_flags: tuple[tuple[str, str | bool], ...] = ()
     unset: tuple[str, ...] = ()
     set_env: tuple[tuple[str, str], ...] = ()
+    unset_env: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    span: tuple[str, ...] = ()  # flag, start, end, step; start may hold a placeholder
+    probe: bool = False
     disposition: Disposition = Disposition.MANUAL
     cost: str = ""
     evidence: str = ""

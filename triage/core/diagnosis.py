@@ -72,6 +72,10 @@ class Advice:
     disposition: str
     cost: str
     evidence: str
+    needs: tuple[str, ...] = ()  # preconditions, as the knowledge states them
+    span: tuple[str, ...] = ()  # flag, start, end and step of a search for a value
+    probe: bool = False  # finds out more, and is no remedy
+    open: bool = False  # a value that it sets is not known from this log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

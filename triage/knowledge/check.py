@@ -12,6 +12,8 @@ from pathlib import Path
 from time import perf_counter
 
 from triage.core.causes import Role
+from triage.core.handover.needs import is_need
+from triage.core.log.compute import placeholder_faults
 from triage.core.phases import PHASES
 from triage.errors import UsageError
 from triage.knowledge.loader import cause_files, load_cause_file
@@ -22,7 +24,6 @@ from triage.knowledge.stored import CAUSES, load_causes, load_flag_table
 LINE_BYTES = 4096  # the classifier looks at no more of a line
 SLOW_S = 0.005  # for one pattern on one hostile line
 _TRIES = 3
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def check_causes(folder: Path) -> tuple[str, ...]:
@@ -95,10 +96,14 @@ def check_names(file: CauseFile, files: Collection[str]) -> Iterator[str]:
     captures = {name for pattern in _compiled(file) for name in pattern.groupindex}
     yield from (f"group_by: no pattern captures {n}" for n in file.group_by if n not in captures)
     for remedy in file.remedies:
-        values = (remedy.say, *map(str, remedy.changes.set.values()))
-        for name in (name for value in values for name in _PLACEHOLDER.findall(value)):
-            if name not in captures:
-                yield f"remedies: no pattern captures {{{name}}}"
+        span = remedy.span.words() if remedy.span else ()
+        edits = (*remedy.changes.set.values(), *remedy.changes.env.values(), *span)
+        for text in (remedy.say, remedy.cost, *map(str, edits)):
+            faults = placeholder_faults(text, frozenset(captures))
+            yield from (f"remedies: {fault}" for fault in faults)
+        for need in remedy.needs:
+            if not is_need(need):
+                yield f"remedies: {need!r} is no condition"
     if file.role is Role.ROOT:
         for key in ("means", "remedies", "sources"):
             if not getattr(file, key):
@@ -118,6 +123,7 @@ def check_flags(file: CauseFile) -> Iterator[str]:
     named = [*file.culprits.flags]
     for remedy in file.remedies:
         named += [*remedy.changes.set, *remedy.changes.unset]
+        named += [remedy.span.flag] if remedy.span else []
     for name in dict.fromkeys(named):
         if name in file.fork_flags:
             continue

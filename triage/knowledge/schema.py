@@ -25,11 +25,25 @@ class _Strict(BaseModel):
 
 
 class ChangesFile(_Strict):
-    """The edits of a remedy; values may hold `{name}` of a capture."""
+    """The edits of a remedy; values may hold placeholders (triage.core.log.compute)."""
 
     set: dict[str, Scalar] = {}
     unset: tuple[Text, ...] = ()
     env: dict[str, Scalar] = {}
+    unset_env: tuple[Text, ...] = ()
+
+
+class SpanFile(_Strict):
+    """Values of a flag among which one that works may be searched; `start` is tried first."""
+
+    flag: Text
+    start: Scalar
+    end: Scalar
+    step: Scalar
+
+    def words(self) -> tuple[str, ...]:
+        """Flag, start, end and step as text."""
+        return (self.flag, str(self.start), str(self.end), str(self.step))
 
 
 class RemedyFile(_Strict):
@@ -37,6 +51,9 @@ class RemedyFile(_Strict):
 
     say: Text
     changes: ChangesFile = ChangesFile()
+    needs: tuple[Text, ...] = ()
+    span: SpanFile | None = None
+    probe: bool = False
     disposition: Disposition
     cost: Text
     evidence: Literal[
@@ -50,6 +67,10 @@ class RemedyFile(_Strict):
             set_flags=tuple((flag, _word(value)) for flag, value in self.changes.set.items()),
             unset=self.changes.unset,
             set_env=tuple((name, str(value)) for name, value in self.changes.env.items()),
+            unset_env=self.changes.unset_env,
+            needs=self.needs,
+            span=self.span.words() if self.span else (),
+            probe=self.probe,
             disposition=self.disposition,
             cost=self.cost,
             evidence=self.evidence,

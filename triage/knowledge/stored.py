@@ -20,6 +20,7 @@ from triage.errors import UsageError
 INDEX = Path(__file__).with_name("index.json")
 CAUSES = Path(__file__).with_name("causes")
 FLAGS = Path(__file__).with_name("flags.json")
+_STATED = ("say", "disposition")  # of a remedy, also where it is the usual
 HEADER = "python -m triage.knowledge.index writes this from the YAML files; do not edit it"
 
 
@@ -79,6 +80,12 @@ def decode(text: str) -> Causes:
 
 def _short(cause: Cause) -> dict[str, Any]:
     everything, default = asdict(cause), asdict(Cause(id="", title=""))
+    usual = asdict(Remedy(say=""))
+    everything["remedies"] = [
+        {name: value for name, value in one.items() if value != usual[name] or name in _STATED}
+        for one in everything["remedies"]
+    ]
+    default["remedies"] = []
     return {
         name: value
         for name, value in everything.items()
@@ -100,6 +107,7 @@ def _cause(entry: dict[str, Any]) -> Cause:
 def _remedy(entry: dict[str, Any]) -> Remedy:
     entry["disposition"] = Disposition(entry["disposition"])
     for name in ("set_flags", "set_env"):
-        entry[name] = tuple((key, value) for key, value in entry[name])
-    entry["unset"] = tuple(entry["unset"])
+        entry[name] = tuple((key, value) for key, value in entry.get(name, ()))
+    for name in ("unset", "unset_env", "needs", "span"):
+        entry[name] = tuple(entry.get(name, ()))
     return Remedy(**entry)

@@ -6,16 +6,15 @@ Not: printing (triage.cli).
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from triage.core.causes import Cause, Remedy, Role
 from triage.core.config import Flag, words
+from triage.core.log.compute import in_words
 
 WIDTH = 80
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")  # filled from a log's line; here there is no log
 
 
 def cause_text(cause: Cause) -> str:
@@ -102,7 +101,7 @@ def _item(text: str) -> str:
 
 def _wrap(text: str, first: str = "", rest: str | None = None) -> str:
     return textwrap.fill(
-        _PLACEHOLDER.sub(r"<\1>", " ".join(text.split())),
+        in_words(" ".join(text.split())),
         WIDTH,
         initial_indent=first,
         subsequent_indent=first if rest is None else rest,

@@ -14,6 +14,7 @@ from shlex import join as shell_join
 from triage.core.config import UnsetFlag, argv
 from triage.core.handover.document import Block, Bullets, Code, Paragraph, Table
 from triage.core.handover.investigation import Investigation
+from triage.core.log.compute import in_words
 from triage.core.redact import MARKER
 from triage.core.search.claims import Kind
 from triage.core.search.recommend import Choice
@@ -222,7 +223,7 @@ def _remedies(found: Investigation) -> Sequence[str]:
 
 def _remedy(cause: str, say: str, disposition: str, cost: str, evidence: str) -> str:
     """One remedy in a line; the placeholders of an unfilled one are said in words."""
-    text = re.sub(r"\{(\w+)\}", r"<\1>", say).rstrip(".")
+    text = in_words(say).rstrip(".")
     price = f", costs: {cost}" if cost else ""
     basis = f", evidence: {evidence}" if evidence else ""
     return f"Suggested against {cause}: {text} ({disposition}{price}{basis})."

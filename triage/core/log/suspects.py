@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from triage.core.causes import Cause
-from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetFlag, Value
+from triage.core.causes import Cause, Remedy
+from triage.core.config import Change, Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
 from triage.core.diagnosis import Advice, Suspect
 from triage.core.flags import FlagTable, Known
 from triage.core.log.allowed import allowed
 from triage.core.log.arithmetic import related
+from triage.core.log.compute import filled, in_words
 from triage.core.log.endings import is_refused
 from triage.core.regex import regex
 
@@ -23,7 +24,6 @@ _SMALL = 2  # a number below this fits too many flags to say anything
 _NUMBER = regex(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 _DASHED = regex(r"(?<![\w-])--([a-z][\w-]*)")
 _FIELD = regex(r"\b[a-z]+(?:_[a-z\d]+)+\b")
-_PLACEHOLDER = regex(r"\{(\w+)\}")
 _MOST = 12
 # Words by which messages mean a flag that they do not spell.
 _WORDS = (
@@ -135,46 +135,70 @@ def advice(
 
     A change whose number the log lacks is left out.
     """
-    known = _of_cause(cause, captures)
-    done = {change for one in known for change in one.changes}
     values = config.flag_values() if config else {}
+    known = _of_cause(cause, captures, values)
+    done = {change for one in known for change in one.changes}
     said = allowed(message, values, table)
     return (*known, *(one for one in said if not done & set(one.changes)))
 
 
-def _of_cause(cause: Cause | None, captures: Mapping[str, str]) -> tuple[Advice, ...]:
-    return tuple(
-        Advice(
-            say=_filled(remedy.say, captures) or remedy.say,
-            changes=_changes(remedy.set_flags, remedy.unset, remedy.set_env, captures),
-            disposition=remedy.disposition.value,
-            cost=_filled(remedy.cost, captures) or remedy.cost,
-            evidence=remedy.evidence,
+def _of_cause(
+    cause: Cause | None, captures: Mapping[str, str], values: Mapping[str, Value]
+) -> tuple[Advice, ...]:
+    found = []
+    for remedy in cause.remedies if cause else ():
+        changes, is_open = _changes(remedy, captures, values)
+        found.append(
+            Advice(
+                say=_said(remedy.say, captures, values),
+                changes=changes,
+                disposition=remedy.disposition.value,
+                cost=_said(remedy.cost, captures, values),
+                evidence=remedy.evidence,
+                needs=remedy.needs,
+                span=_span(remedy.span, captures, values),
+                probe=remedy.probe,
+                open=is_open,
+            )
         )
-        for remedy in (cause.remedies if cause else ())
-    )
+    return tuple(found)
+
+
+def _said(text: str, captures: Mapping[str, str], values: Mapping[str, Value]) -> str:
+    """The text with its values, or with words in their place where one is not known."""
+    return filled(text, captures, values) or in_words(text)
+
+
+def _span(
+    span: Sequence[str], captures: Mapping[str, str], values: Mapping[str, Value]
+) -> tuple[str, ...]:
+    """The span with its values; none where one is not known."""
+    parts = tuple(filled(part, captures, values) for part in span)
+    return tuple(part for part in parts if part is not None) if None not in parts else ()
 
 
 def _changes(
-    set_flags: Sequence[tuple[str, str | bool]],
-    unset: Sequence[str],
-    set_env: Sequence[tuple[str, str]],
-    captures: Mapping[str, str],
-) -> tuple[Change, ...]:
+    remedy: Remedy, captures: Mapping[str, str], values: Mapping[str, Value]
+) -> tuple[tuple[Change, ...], bool]:
+    """The remedy's edits, and whether one is left out because its value is not known.
+
+    An edit of several flags is made whole or not at all.
+    """
     changes: list[Change] = []
-    for name, value in set_flags:
-        filled = _filled(value, captures) if isinstance(value, str) else value
-        if filled is not None:
-            changes.append(SetFlag(name, filled))
-    changes += [UnsetFlag(name) for name in unset]
-    for name, text in set_env:
-        if (env := _filled(text, captures)) is not None:
+    is_open = False
+    for name, value in remedy.set_flags:
+        done = filled(value, captures, values) if isinstance(value, str) else value
+        if done is None:
+            is_open = True
+        else:
+            changes.append(SetFlag(name, done))
+    for name, text in remedy.set_env:
+        if (env := filled(text, captures, values)) is None:
+            is_open = True
+        else:
             changes.append(SetEnv(name, env))
-    return tuple(changes)
-
-
-def _filled(text: str, captures: Mapping[str, str]) -> str | None:
-    """The text with its `{name}`s replaced, or None if one was not captured."""
-    if any(name not in captures for name in _PLACEHOLDER.findall(text)):
-        return None
-    return _PLACEHOLDER.sub(lambda found: captures[found[1]], text)
+    if is_open:
+        return (), True
+    changes += [UnsetFlag(name) for name in remedy.unset]
+    changes += [UnsetEnv(name) for name in remedy.unset_env]
+    return tuple(changes), False
