@@ -165,7 +165,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     },
     "RemedyFile": {
         "changes": "The edits of the configuration.",
-        "needs": "Preconditions, all of them: --flag, --flag VALUE|VALUE, no --flag, or FACT OP VALUE.",
+        "needs": "Preconditions: --flag, --flag VALUE|VALUE, no --flag, or FACT OP VALUE.",
         "span": "Values of a flag among which one that works may be searched.",
         "probe": "It finds out more and is no remedy, such as a launch with a blocking device.",
     },
