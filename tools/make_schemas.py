@@ -25,6 +25,7 @@ from schemas.diagnosis import Diagnosis
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.parts import Document
+from schemas.resolution import Resolution
 from schemas.search import Confirmation, Recommendation, Trial
 from schemas.session import Exit, Session
 
@@ -52,6 +53,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "draft": (Draft, "triage/cli/causes.py"),
     "audit": (Audit, "triage/render/audit_text.py"),
     "config": (Command, "triage/cli/config.py"),
+    "resolution": (Resolution, "triage/render/resolution_text.py"),
 }
 INPUTS: dict[str, tuple[type[BaseModel], str]] = {
     "recipe": (RecipeFile, "triage/recipe/schema.py"),

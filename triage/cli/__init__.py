@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("triage.cli.explain", "Tell what a cause means and what helps."),
     "causes": ("triage.cli.causes", "List, check and audit the knowledge base; draft a cause."),
     "config": ("triage.cli.config", "Read a server command and print what it sets."),
+    "resolve": ("triage.cli.resolve", "Ask the engine about a command without a launch."),
 }
 
 

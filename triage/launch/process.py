@@ -48,6 +48,11 @@ class ProcessTarget:
         self._stuck: list[str] = []
         self._gone = False
 
+    @property
+    def tmpdir(self) -> str:
+        """The server's TMPDIR; the guard makes it, and removes it in the end."""
+        return self._tmpdir
+
     def start(self) -> None:
         """Start guard and server; see Target."""
         self._check()

@@ -25,7 +25,7 @@ from triage.finder import finder
 from triage.knowledge import load_flag_table
 from triage.session.knowledge import causes
 
-__all__ = ["causes", "classify", "exit_code", "flag_table", "log_sources"]
+__all__ = ["causes", "classify", "classify_text", "exit_code", "flag_table", "log_sources"]
 
 _CHUNK = 1 << 18
 # gzip, zstd, xz, bzip2: unpack.py knows them, and is imported only for them
@@ -101,6 +101,19 @@ def classify(
         raise HostError(
             f"cannot read {name}: {error.strerror}", hint=hint("ls", "-l", source)
         ) from error
+
+
+def classify_text(text: str, *, source: str, outcome: Outcome | None = None) -> Diagnosis:
+    """The diagnosis of a log that is no file; `source` is the name it is given."""
+    raw = text.encode(errors="replace")
+    return diagnose(
+        (raw,),
+        causes(),
+        source=source,
+        outcome=outcome,
+        table=flag_table(),
+        finder=finder(len(raw)),
+    )
 
 
 def _diagnose(
