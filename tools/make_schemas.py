@@ -25,6 +25,7 @@ from schemas.diagnosis import Diagnosis
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.parts import Document
+from schemas.proposals import Proposals
 from schemas.resolution import Resolution
 from schemas.search import Confirmation, Recommendation, Trial
 from schemas.session import Exit, Session
@@ -41,6 +42,7 @@ ITSELF = "tools/make_schemas.py"
 OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "diagnosis": (Diagnosis, "triage/render/documents.py"),
     "trial": (Trial, "triage/render/search_documents.py"),
+    "proposals": (Proposals, "triage/render/proposals.py"),
     "recommendation": (Recommendation, "triage/render/search_documents.py"),
     "confirmation": (Confirmation, "triage/render/search_documents.py"),
     "session": (Session, "triage/session/search.py and once.py"),

@@ -1,4 +1,4 @@
-"""`triage recommend`: the proposal of a session."""
+"""`triage recommend`: what to change, from a log or from a session."""
 
 from __future__ import annotations
 
@@ -7,23 +7,120 @@ from pathlib import Path
 import click
 
 from triage.cli import console
-from triage.errors import hint
+from triage.errors import UsageError, hint
 
 
 @click.command(name="recommend")
-@click.argument("session", required=False, type=click.Path(path_type=Path))
+@click.argument("source", metavar="[LOG|SESSION]", required=False)
+@click.option(
+    "--command",
+    "command_file",
+    type=click.Path(path_type=Path),
+    help="The command that was typed; the answer comes in its form.",
+)
+@click.option("--pick", type=click.IntRange(min=1), help="Print this proposal's command in full.")
+@click.option(
+    "--launches", type=click.IntRange(min=1), default=6, help="The most launches of the plan."
+)
 @console.output_options
-def command(session: Path | None, *, as_json: bool, color: str, exit_zero: bool) -> int:
-    """Show the working configuration that changes least, from SESSION.
+def command(
+    source: str | None,
+    *,
+    command_file: Path | None,
+    pick: int | None,
+    launches: int,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    """Show what to change so that a failed server starts.
 
-    Without SESSION the newest one is taken.
+    From a LOG: the ways out that are known for its failure, best first, with the
+    command to paste. From a SESSION of `triage bisect`: the working
+    configuration that changes least; without an argument, of the newest one.
     """
+    from triage.store import newest_session
+
+    path = Path(source) if source and source != "-" else None
+    if path is None and source is None:
+        path = newest_session()
+    if path is not None and (path / "session.json").exists():
+        single = _single_log(path)
+        if single is None:
+            if command_file is not None or pick is not None:
+                raise UsageError(
+                    "--command and --pick are for a log: a session knows its own command",
+                    hint=hint("triage", "recommend", path),
+                )
+            return _of_session(path, as_json=as_json, color=color, exit_zero=exit_zero)
+        source = str(single)
+    return _of_log(
+        source or "-",
+        command_file,
+        pick or 0,
+        launches,
+        as_json=as_json,
+        color=color,
+        exit_zero=exit_zero,
+    )
+
+
+def _single_log(path: Path) -> Path | None:
+    """The log of a session that holds a single launch; None of one that holds a search."""
+    from triage.store import SessionFolder
+
+    if not SessionFolder.open(path).single:
+        return None
+    return path / "trials" / "001" / "server.log"
+
+
+def _of_log(
+    log: str,
+    command_file: Path | None,
+    pick: int,
+    launches: int,
+    *,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    from triage.render.proposals import Shown, proposals_document, proposals_text
+    from triage.session.proposals import advise
+
+    advised = advise(log, command_file)
+    found = advised.found
+    if pick > len(found.options):
+        raise UsageError(
+            f"there is no proposal {pick}: there are {len(found.options)}",
+            hint=hint("triage", "recommend", log),
+        )
+    every = map(advised.written, found.options)
+    shown = [Shown(text=w.text, language=w.language, diff=w.diff, notes=w.notes) for w in every]
+    if as_json:
+        document = proposals_document(
+            advised.source, found, shown, given=advised.given, budget=launches
+        )
+        console.document(document)
+    else:
+        text = proposals_text(found, shown, picked=pick, budget=launches)
+        style = "strong" if found.options else "error"
+        console.answer(text, style, on=console.coloured(color))
+    if not advised.given and not as_json:
+        console.talk(
+            "the command is rebuilt from what the engine printed, defaults that it resolved"
+            " included; with --command FILE it is your own"
+            if advised.command
+            else "the log does not tell the command; with --command FILE it is printed, too"
+        )
+    return console.code(0 if found.options else 12, exit_zero=exit_zero)
+
+
+def _of_session(path: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
     from triage.session.handover import recommendation
-    from triage.store import newest_session
 
-    folder, problem, found = recommendation(session or newest_session())
+    folder, problem, found = recommendation(path)
     if as_json:
         console.document(recommendation_document(found))
     else:

@@ -7,6 +7,6 @@ Not: running anything.
 """
 
 from triage.command.read import read_argv, read_command, read_command_file
-from triage.command.write import write_command
+from triage.command.write import command_language, write_command
 
-__all__ = ["read_argv", "read_command", "read_command_file", "write_command"]
+__all__ = ["command_language", "read_argv", "read_command", "read_command_file", "write_command"]

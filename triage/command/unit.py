@@ -51,7 +51,7 @@ def locate_unit(text: str) -> Located | None:
     Raises:
         UsageError: there is no ExecStart, or a quote is not closed.
     """
-    entries = _entries(text)
+    entries = unit_entries(text)
     layer = Layer(text, UNIT)
     notes: list[str] = []
     variables = _environment(text, entries, layer, notes)
@@ -78,7 +78,7 @@ def locate_unit(text: str) -> Located | None:
     return found
 
 
-def _entries(text: str) -> list[Entry]:
+def unit_entries(text: str) -> list[Entry]:
     """The assignments of every [Service] section, in order."""
     entries: list[Entry] = []
     section, at = "", 0

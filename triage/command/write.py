@@ -31,6 +31,14 @@ GAP = re.compile(r"(?:[ \t\r\n]|\\\r?\n)+\Z")
 WHOLE_GAP = re.compile(r"(?:[ \t\r\n]|\\\r?\n)+")
 
 
+LANGUAGES = {"systemd": "ini", "sglang-config": "yaml", "kubernetes": "yaml"}
+
+
+def command_language(form: str) -> str:
+    """The syntax of a form, as code blocks name it."""
+    return LANGUAGES.get(form, "sh")
+
+
 def write_command(command: ServerCommand, config: Config, table: FlagTable | None = None) -> str:
     """The command in the form it came in, with this config; it can be pasted.
 

@@ -66,15 +66,21 @@ def _other(change: Change) -> Change:
             return change
 
 
-def secrets_of(problem: Problem, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Every value of the problem and of `env` that is secret by its name, the longest first."""
-    values = {v for n, v in env.items() if SECRET_NAME.search(n)}
-    configs = (problem.baseline, problem.config(problem.keys()))
+def secret_values(*configs: Config) -> tuple[str, ...]:
+    """Every value of the configs that is secret by its name, the longest first."""
+    values: set[str] = set()
     for config in configs:
         values |= {v for n, v in config.env if SECRET_NAME.search(n)}
         values |= {
             f.value for f in config.flags if isinstance(f.value, str) and SECRET_NAME.search(f.name)
         }
+    return tuple(sorted((v for v in values if v), key=lambda v: (-len(v), v)))
+
+
+def secrets_of(problem: Problem, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Every value of the problem and of `env` that is secret by its name, the longest first."""
+    values = {v for n, v in env.items() if SECRET_NAME.search(n)}
+    values |= {*secret_values(problem.baseline, problem.config(problem.keys()))}
     return tuple(sorted((v for v in values if v), key=lambda v: (-len(v), v)))
 
 

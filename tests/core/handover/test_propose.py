@@ -139,12 +139,27 @@ def test_without_advice_the_suspects_are_left_out_one_by_one() -> None:
 
 def test_a_refused_option_is_replaced_by_what_the_release_has() -> None:
     text = "sglang serve: error: unrecognized arguments: --enable_metrics --enable-deepep-moe --xyzzy 3"
-    config = Config.of({"model-path": "/m", "enable-deepep-moe": True, "xyzzy": "3"})
-    found = propose(of(text=text, config=config), table=TABLE)
-    changes = {o.changes for o in found.options}
-    assert (UnsetFlag("enable-deepep-moe"), SetFlag("moe-a2a-backend", "deepep")) in changes
-    assert (UnsetFlag("xyzzy"),) in changes
-    assert "Write --enable_metrics as --enable-metrics" in said(found)
+    config = Config.of(
+        {"model-path": "/m", "enable-metrics": True, "enable-deepep-moe": True, "xyzzy": "3"}
+    )
+    first, second = propose(of(text=text, config=config), table=TABLE).options
+    assert first.config == Config.of(
+        {"model-path": "/m", "enable-metrics": True, "moe-a2a-backend": "deepep"}
+    )
+    assert first.basis is Basis.REPORTED
+    assert second.config == Config.of({"model-path": "/m"})
+
+
+def test_without_the_command_a_refused_option_keeps_its_printed_value() -> None:
+    text = "error: unrecognized arguments: --max-model-len 512 --gpu-memory-utilization=0.9"
+    found = propose(of(text=text, config=Config()), table=TABLE)
+    assert found.options[0].changes == (
+        UnsetFlag("max-model-len"),
+        SetFlag("context-length", "512"),
+        UnsetFlag("gpu-memory-utilization"),
+        SetFlag("mem-fraction-static", "0.9"),
+    )
+    assert found.options[0].config is None
 
 
 def test_a_span_gives_values_to_search() -> None:

@@ -37,7 +37,7 @@ from triage.core.handover.proposals import (
     RuledOut,
     Span,
 )
-from triage.core.handover.spelling import older, refused_options, replacements
+from triage.core.handover.spelling import older, refused
 from triage.core.wording import spell
 
 _BASIS = {
@@ -102,7 +102,11 @@ def propose(
         pinned=frozenset(pinned),
         tried=frozenset(tried),
     )
-    for advice in (*_refused(diagnosis, known, table), *diagnosis.remedies):
+    values = known.flag_values() if known is not None else {}
+    if table is not None and diagnosis.root is not None:
+        for advice in refused(diagnosis.root.text, values, table):
+            maker.add(advice)
+    for advice in diagnosis.remedies:
         maker.add(advice)
     if not any(o.changes and not o.probe for o in maker.options):
         for advice in _dropping(diagnosis, known):
@@ -136,6 +140,7 @@ def _place(option: Proposal) -> tuple[object, ...]:
         option.probe,
         _RANK[option.basis],
         _PREFERENCE[option.disposition],
+        not option.changes,  # an edit that can be pasted comes before one that must be thought of
         option.weight,
         option.size,
     )
@@ -287,26 +292,6 @@ def _span(words: Sequence[str]) -> Span | None:
     except ValueError:
         return None
     return Span(flag=words[0], start=start, end=end, step=step) if step else None
-
-
-def _refused(
-    diagnosis: Diagnosis, base: Config | None, table: FlagTable | None
-) -> Iterator[Advice]:
-    """Successors of options that the engine does not recognize."""
-    root = diagnosis.root
-    if root is None or table is None:
-        return
-    values = base.flag_values() if base is not None else {}
-    for option in refused_options(root.text):
-        for say, changes in replacements(option, values, table):
-            drop = all(isinstance(change, UnsetFlag) for change in changes) and changes
-            yield Advice(
-                say=say,
-                changes=changes,
-                disposition="lossy" if drop else "safe",
-                cost=f"what {option} was meant to do" if drop else "none",
-                evidence="program-output",
-            )
 
 
 def _dropping(diagnosis: Diagnosis, base: Config | None) -> Iterator[Advice]:

@@ -1,15 +1,16 @@
 """Flags under other names: of older releases, of other engines, and slips of the pen.
 
 In:  a flag that a remedy or a command names, and what the launched engine knows.
-Out: changes under the names that this engine takes; replacements of refused options.
+Out: changes under the names that this engine takes; advice on options that it refuses.
 Not: which spellings a version accepts (triage.core.flags).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
+from triage.core.diagnosis import Advice
 from triage.core.flags import FlagTable, Known, Unknown
 from triage.core.regex import regex
 
@@ -52,8 +53,10 @@ _SUCCESSORS: dict[str, tuple[str, Value | None]] = {
     "ep": ("ep-size", None),
 }
 _REFUSED = regex(r"unrecognized arguments?: (?P<words>.+)")
-_NAMED = regex(r"--?[A-Za-z][\w-]*")
+_OPTION = regex(r"--?[A-Za-z][\w-]*\Z")
 _MOST = 6
+_DROPPED = "user-confirmed"  # reports: servers start without the option
+_RESPELLED = "maintainer-confirmed"  # releases answer so: the option goes by another name
 
 
 def older(change: Change, fields: Collection[str], table: FlagTable | None) -> Change | None:
@@ -80,46 +83,83 @@ def older(change: Change, fields: Collection[str], table: FlagTable | None) -> C
     return change if isinstance(change, UnsetFlag) else None
 
 
-def refused_options(message: str) -> tuple[str, ...]:
-    """The options of the engine's "unrecognized arguments", as they were written."""
+def refused_options(message: str) -> dict[str, Value]:
+    """The options of the engine's "unrecognized arguments", as written, with their values."""
     found = _REFUSED.search(message)
-    return tuple(dict.fromkeys(_NAMED.findall(found["words"])))[:_MOST] if found else ()
+    options: dict[str, Value] = {}
+    last = ""
+    for word in found["words"].split() if found else ():
+        name, equals, text = word.partition("=")
+        if _OPTION.match(name):
+            last = name
+            options.setdefault(last, text if equals else True)
+        elif last:
+            before = options[last]
+            options[last] = word if before is True else f"{before} {word}"
+    return dict(list(options.items())[:_MOST])
 
 
-def replacements(
-    option: str, values: dict[str, Value], table: FlagTable
-) -> Sequence[tuple[str, tuple[Change, ...]]]:
-    """What may stand in place of an option that the engine refuses, the likeliest first.
+def refused(message: str, values: Mapping[str, Value], table: FlagTable) -> Iterator[Advice]:
+    """What may stand in place of the options that the engine refuses, or their end.
 
-    Each with a sentence; a value that the command has is kept. The last is to leave it out.
+    Args:
+        message: The engine's message.
+        values: The flags of the command; empty if it is not known.
+        table: The flags of the engine's version.
     """
-    name = option.lstrip("-").replace("_", "-")
-    own = next((n for n in (name, option.lstrip("-"), option) if n in values), name)
-    value = values.get(own, True)
-    found: list[tuple[str, tuple[Change, ...]]] = []
-    gone: tuple[Change, ...] = (UnsetFlag(own),)
-    if name in _SUCCESSORS:
-        successor, new = _SUCCESSORS[name]
-        set_to = value if new is None else new
-        if not (new is None and set_to is True and own not in values):
-            say = f"Replace {option} by its successor --{successor}"
-            found.append((say, (*gone, SetFlag(successor, set_to))))
+    options = refused_options(message)
+    replaced: list[Change] = []
+    dropped: list[Change] = []
+    said: list[str] = []
+    for option, printed in options.items():
+        plain = option.lstrip("-")
+        own = next((n for n in (plain, plain.replace("_", "-"), option) if n in values), plain)
+        dropped.append(UnsetFlag(own))
+        found = _successor(option, values.get(own, printed), table)
+        if found is None:
+            replaced.append(UnsetFlag(own))
+            said.append(f"{option} goes")
         else:
-            found.append((f"Replace {option} by its successor --{successor}", ()))
+            replaced += [] if found.name == own else [UnsetFlag(own)]
+            replaced.append(found)
+            said.append(f"{option} becomes --{found.name}")
+    names = " and ".join(options)
+    if any(isinstance(change, SetFlag) for change in replaced):
+        yield Advice(
+            say=f"Use the names of this release: {', '.join(said)}",
+            changes=tuple(replaced),
+            disposition="safe",
+            cost="none",
+            evidence=_RESPELLED,
+        )
+    if options:
+        yield Advice(
+            say=f"Leave {names} out, if this release has no such feature",
+            changes=tuple(dropped),
+            disposition="lossy",
+            cost="what the option was meant to do",
+            evidence=_DROPPED,
+        )
+
+
+def _successor(option: str, value: Value, table: FlagTable) -> SetFlag | None:
+    """The flag of this release that does what the option did, with the option's value."""
+    name = option.lstrip("-").replace("_", "-")
+    if name in _SUCCESSORS:
+        flag, fixed = _SUCCESSORS[name]
+        return _setting(flag, value if fixed is None else fixed, table)
     match table.lookup(name):
         case Known(spec, _, negated):
-            set_to = value if own in values else (not negated if spec.style == "switch" else "")
-            changes = (*gone, SetFlag(spec.name, set_to)) if set_to != "" else ()
-            if spec.name == own:
-                changes = ()  # the reader has put the spelling right already
-            found.append((f"Write {option} as --{spec.name}", changes))
-        case Unknown((close, *_)) if name not in _SUCCESSORS:
-            known = table.lookup(close)
-            if isinstance(known, Known):
-                set_to = value if own in values else (True if known.spec.style == "switch" else "")
-                changes = (*gone, SetFlag(known.spec.name, set_to)) if set_to != "" else ()
-                found.append((f"Write {option} as {close}, if that was meant", changes))
+            return _setting(spec.name, False if negated else value, table)
+        case Unknown((close, *_)):
+            known = table.lookup(close, suggest=False)
+            return _setting(known.spec.name, value, table) if isinstance(known, Known) else None
         case _:
-            pass
-    found.append((f"Leave {option} out", gone))
-    return found
+            return None
+
+
+def _setting(flag: str, value: Value, table: FlagTable) -> SetFlag | None:
+    """The flag with the value, if it takes such a one."""
+    spec = table.specs.get(flag)
+    switch = spec is not None and spec.style in ("switch", "bool-optional")
+    return SetFlag(flag, value) if switch == isinstance(value, bool) else None

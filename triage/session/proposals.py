@@ -1,0 +1,187 @@
+"""From a log, or the log of a single launch, to proposals in the form of the user's command.
+
+In:  a log; the command that was typed, if there is one. Out: Advised: diagnosis, proposals,
+and each proposal as the command to paste.
+Not: the proposal of a search (handover.py), ranking (triage.core.handover.propose).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from triage.command import command_language, read_command_file, write_command
+from triage.command.dropin import write_drop_in
+from triage.core.config import Config, ServerCommand
+from triage.core.diagnosis import Diagnosis
+from triage.core.flags import FlagTable
+from triage.core.handover.actions import diff_commands
+from triage.core.handover.proposals import Proposal, Proposals
+from triage.core.handover.propose import propose
+from triage.core.hide import hide_config, hide_literals, secret_values
+from triage.core.redact import MARKER
+from triage.core.server_args import find_dump
+from triage.errors import NothingError, UsageError, hint
+from triage.session.logs import classify, flag_table, log_sources
+
+PROGRAM = ("python3", "-m", "sglang.launch_server")
+_HEAD_BYTES = 4 << 20  # the arguments and the names of the GPUs stand near the start
+_FULL = 60  # fields of a whole dump; a shorter one was cut, or made up
+_GPU = re.compile(r"NVIDIA (?P<gpu>(?:[ABHL]\d{2,3}|GB\d{3}|RTX [\w ]{1,20}?\d{4}))\b")
+_CAPABILITY = re.compile(r"\bsm_?(?P<sm>\d{2,3})a?\b|compute capability (?P<a>\d+)\.(?P<b>\d)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """One proposal as the user pastes it.
+
+    `text` is the command, "" where there is none; `language` names its syntax for a code
+    block. `diff` compares it with the command that failed. `notes` say what to know before
+    pasting: a hidden secret, what the form cannot hold.
+    """
+
+    text: str = ""
+    language: str = "sh"
+    diff: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """What is known of a failed launch, and what to do. `given`: the user gave the command."""
+
+    source: str
+    diagnosis: Diagnosis
+    found: Proposals
+    command: ServerCommand | None
+    given: bool
+
+    def written(self, option: Proposal) -> Written:
+        """The option in the form of the user's command, secrets hidden."""
+        if self.command is None or option.config is None:
+            return Written()
+        return written(self.command, option.config, flag_table())
+
+
+def advise(
+    log: str,
+    command_file: Path | None = None,
+    *,
+    tried: Sequence[Config] = (),
+    weights: dict[str, float] | None = None,
+) -> Advised:
+    """The proposals against the failure in a log.
+
+    Args:
+        log: A path, or "-" for standard input.
+        command_file: The command that was typed; without it, the one that the log tells.
+        tried: Configurations that failed already.
+        weights: How much each flag or variable is wanted.
+
+    Raises:
+        NothingError: the log holds no line of an engine, or is of a launch that came up.
+        UsageError: the log stands for several, or the file holds no command.
+    """
+    sources = log_sources((log,))
+    if len(sources) != 1:
+        raise UsageError(
+            f"{log} stands for {len(sources)} logs: name the one of the launch to repair",
+            hint=hint("triage", "recommend", sources[0]),
+        )
+    (source,) = sources
+    table = flag_table()
+    diagnosis = classify(source)
+    if diagnosis.outcome == "empty":
+        raise NothingError(
+            f"{source} holds no line of an engine", hint=hint("triage", "classify", source)
+        )
+    if diagnosis.outcome == "healthy":
+        raise NothingError(
+            f"the launch of {source} came up: there is nothing to repair",
+            hint=hint("triage", "classify", source),
+        )
+    command = read_command_file(command_file, table) if command_file else _rebuilt(diagnosis)
+    head = "" if source == "-" else _head(Path(source))
+    found = propose(
+        diagnosis,
+        command.config if command_file and command else None,
+        table=table,
+        facts=facts_in(head),
+        fields=fields_in(head),
+        weights=weights,
+        tried=tried,
+    )
+    return Advised(
+        source=source,
+        diagnosis=diagnosis,
+        found=found,
+        command=command,
+        given=command_file is not None,
+    )
+
+
+def _rebuilt(diagnosis: Diagnosis) -> ServerCommand | None:
+    """The command that the log tells: its arguments under the usual program."""
+    if not diagnosis.config.flags or diagnosis.engine != "sglang":
+        return None
+    return ServerCommand(form="server-args", program=PROGRAM, config=diagnosis.config)
+
+
+def _head(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""  # classify has read it, and told why if it could not
+
+
+def facts_in(text: str) -> dict[str, str]:
+    """What a log says of the machine: the GPU, its compute capability."""
+    facts: dict[str, str] = {}
+    if gpu := _GPU.search(text):
+        facts["gpu"] = gpu["gpu"]
+    if (sm := _CAPABILITY.search(text)) is not None:
+        facts["capability"] = sm["sm"] or f"{sm['a']}{sm['b']}"
+    return facts
+
+
+def fields_in(text: str) -> frozenset[str]:
+    """The names of all arguments that the engine printed; empty if the line is not whole."""
+    at = text.find("server_args=")
+    end = text.find("\n", at)
+    dump = find_dump(text[at : end if end >= 0 else None]) if at >= 0 else None
+    if dump is None or not dump.complete or len(dump.values) < _FULL:
+        return frozenset()
+    return frozenset(dump.values)
+
+
+def written(command: ServerCommand, config: Config, table: FlagTable) -> Written:
+    """The command with another config, in its own form; of a unit, a drop-in.
+
+    Secrets of both configs are hidden, also in the diff.
+    """
+    secrets = secret_values(command.config, config)
+    try:
+        old = command.text if command.form != "server-args" else ""
+        old = old or write_command(command, command.config, table)
+        new = write_command(command, config, table)
+        text = write_drop_in(command, config, table) if command.form == "systemd" else new
+    except UsageError as error:
+        return Written(notes=tuple(filter(None, (error.message, error.hint))))
+    notes = [f"this form does not tell {what}: {how}" for what, how in command.unresolved]
+    shown = hide_literals(text, secrets)
+    if MARKER in shown:
+        notes.append(f"{MARKER} stands for a secret that was hidden; put the value in its place")
+    return Written(
+        text=shown,
+        language=command_language(command.form),
+        diff=diff_commands(hide_literals(old, secrets), hide_literals(new, secrets), "failed"),
+        notes=tuple(notes),
+    )
+
+
+def shown_config(config: Config | None) -> Config | None:
+    """The config as it may be shown."""
+    return None if config is None else hide_config(config)
