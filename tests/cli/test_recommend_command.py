@@ -37,7 +37,7 @@ def test_the_answer_comes_in_the_form_of_the_command_that_was_given(
     first = document["proposals"][0]
     assert first["config"]["flags"]["context-length"] == 512
     assert first["command"].startswith("#!/bin/sh\n# ours\npython3 -m sglang.launch_server \\\n")
-    assert "--context-length 512 \\\n" in first["command"]
+    assert "--context-length 512 --mem-fraction-static 0.9" in first["command"]
     assert "sesame" not in done.stdout
     assert any("REDACTED stands for" in note for note in first["notes"])
     assert document["plan"]["order"][0] == 1
