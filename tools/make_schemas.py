@@ -44,7 +44,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "trial": (Trial, "triage/render/search_documents.py"),
     "proposals": (Proposals, "triage/render/proposals.py"),
     "recommendation": (Recommendation, "triage/render/search_documents.py"),
-    "confirmation": (Confirmation, "triage/render/search_documents.py"),
+    "confirmation": (Confirmation, "triage/render/confirmation.py"),
     "session": (Session, "triage/session/search.py and once.py"),
     "exit": (Exit, "triage/launch/supervise.py"),
     "cause": (Cause, "triage/render/knowledge_text.py"),

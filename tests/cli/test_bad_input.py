@@ -230,7 +230,6 @@ def test_keys_of_a_recipe_without_effect_are_told(triage: Run, tmp_path: Path) -
     assert done.stderr.splitlines() == [
         "note: engine_version 0.4.9: flags are read with the table of sglang 0.5.23, the only one"
         " of this version",
-        "note: confirm has no effect in this version: two prompts are asked twice each, one by one",
     ]
 
 

@@ -156,11 +156,11 @@ def test_a_session_is_not_begun_anew_in_its_own_folder(triage: Run, tmp_path: Pa
 
 def test_the_runbook_says_what_had_to_be_assumed(triage: Run, tmp_path: Path) -> None:
     path = recipe(tmp_path)
-    path.write_text(path.read_text() + "confirm: {requests: 8}\n")
+    path.write_text(path.read_text() + "engine_version: '0.4.9'\n")
     done = triage("bisect", path, "--session", "s")
-    assert "note: confirm has no effect" in done.stderr
+    assert "note: engine_version 0.4.9: flags are read with the table of" in done.stderr
     triage("runbook", "s")
-    assert "confirm has no effect" in (tmp_path / "s/runbook.md").read_text()
+    assert "engine_version 0.4.9: flags are read" in (tmp_path / "s/runbook.md").read_text()
 
 
 def test_a_damaged_session_has_a_way_out(triage: Run, tmp_path: Path) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 
 from triage.core.config import Config, SetEnv, SetFlag
-from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen
 from triage.render.search_documents import (
-    confirmation_document,
-    confirmation_of,
     recommendation_document,
     trial_document,
 )
@@ -118,41 +115,3 @@ def test_a_recommendation_keeps_drops_and_cites() -> None:
 def test_no_proposal_is_null_not_an_empty_config() -> None:
     document = recommendation_document(recommend(PROBLEM, ()))
     assert (document["config"], document["proof"], document["keep"]) == (None, None, [])
-
-
-def test_a_confirmation_holds_both_answers() -> None:
-    shown = Confirmation(
-        config=Config.of({"tp-size": "8"}),
-        ready_s=33.0,
-        exchanges=(Exchange(prompt="Hi", answers=("yo", "no")),),
-        folder="trials/005",
-        simulated=True,
-        provenance="recorded",
-        items=frozenset({"z"}),
-    )
-    assert confirmation_document(shown) == {
-        "schema": "triage.confirmation/1",
-        "confirmed": False,
-        "reason": "",
-        "items": ["z"],
-        "config": {"flags": {"tp-size": 8}, "env": {}},
-        "ready_s": 33.0,
-        "temperature": 0,
-        "exchanges": [{"prompt": "Hi", "answers": ["yo", "no"], "agree": False}],
-        "agree": False,
-        "trial": "trials/005",
-        "simulated": True,
-        "provenance": "recorded",
-    }
-
-
-def test_a_confirmation_is_read_back_as_it_was() -> None:
-    shown = Confirmation(
-        config=Config.of({"tp-size": "8", "z": ("1", "2"), "b": True}, {"A": "1"}),
-        ready_s=None,
-        exchanges=(Exchange(prompt="Hi", answers=("yo", "no")),),
-        folder="confirmation",
-        reason="it died",
-        items=frozenset({"z"}),
-    )
-    assert confirmation_of(json.loads(json.dumps(confirmation_document(shown)))) == shown

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from triage.core.config import Config, SetEnv, SetFlag
-from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen, Trial
 from triage.render.session_text import (
     WIDTH,
-    confirmation_text,
     recommendation_text,
     sets_text,
     trial_event,
@@ -134,36 +130,6 @@ def test_failing_sets_name_failure_phase_and_trial() -> None:
         "    nonetype-capture-batch-field: A field of the batch is None\n"
         "    (graph-capture, trial 3)"
     )
-
-
-@pytest.mark.parametrize(
-    ("shown", "text"),
-    [
-        (
-            Confirmation(
-                config=Config(),
-                ready_s=33.0,
-                exchanges=(Exchange(prompt="Hi", answers=("yo", "yo")),),
-            ),
-            "confirmed: ready after 33 s, the same answer twice to each prompt\n  'Hi' -> 'yo'",
-        ),
-        (
-            Confirmation(
-                config=Config(),
-                ready_s=33.0,
-                exchanges=(Exchange(prompt="Hi", answers=("yo", "no")),),
-                simulated=True,
-            ),
-            "simulated: not confirmed: the two answers at temperature 0 do not agree",
-        ),
-        (
-            Confirmation(config=Config(), ready_s=None, reason="it died in weight-load"),
-            "not confirmed: it died in weight-load",
-        ),
-    ],
-)
-def test_a_confirmation_is_said_in_a_line(shown: Confirmation, text: str) -> None:
-    assert confirmation_text(shown) == text
 
 
 def test_a_trial_is_one_line_where_a_line_is_a_record() -> None:

@@ -81,8 +81,10 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "transient": "Share of launches of a working configuration that fail, 0 to 1.",
     },
     "ConfirmPart": {
-        "requests": "How many requests are sent.",
-        "concurrency": "Numbers of requests in flight to try.",
+        "requests": "How many requests are sent at each level.",
+        "concurrency": "Levels of the load: so many requests at once; none: no load.",
+        "tokens": "How many tokens each answer has under load.",
+        "text": "any: the weights are random, so the answers need not be text.",
     },
     "Landscape": {
         "name": "Name of the landscape; printed in every log.",
@@ -125,9 +127,15 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "code": "Exit code of a rank that leaves without a word.",
         "before": "Lines that each of the ranks prints first; {rank} and {ranks} are filled in.",
         "orphan": "Whether a daemon is left behind.",
+        "serves": "What the server does once it has started.",
         "when": "The items that are set, and no others.",
         "provenance": "Whether a real launch showed it.",
         "source": "Where it was recorded, or why it is assumed.",
+    },
+    "Serving": {
+        "answers": "What a generation is answered with.",
+        "accept_length": "Accept length that /server_info tells; none: it tells nothing.",
+        "fails_above": "Beyond so many requests at once the answer is HTTP 503.",
     },
     "FrameAt": {
         "file": "Path below the engine's package.",

@@ -193,17 +193,134 @@ class Exchange(Closed):
     """Whether they are equal and not empty."""
 
 
+class Check(Closed):
+    """One thing that was looked at."""
+
+    name: str
+    """ready, answers, text, accept-length, kv-pool, config, load or stop."""
+    result: Literal["passed", "failed", "noted", "cannot tell"]
+    """Only failed stands in the way of a confirmation; noted is to be read."""
+    say: str
+    """What was seen, in a sentence."""
+
+
+class Start(Closed):
+    """One of the repeated starts."""
+
+    trial: str
+    """Folder of the launch, relative to the session."""
+    ready_s: Seconds | None
+    """Seconds to the first answered generation; null if it never came."""
+    reason: str
+    """Why it is no start that counts; empty if it is one."""
+    cause: Id | None
+    """Id of the cause of its failure; null if none is known, or it did not fail."""
+
+
+class StartCount(Closed):
+    """How many of the starts came up."""
+
+    up: int
+    """Starts that came up, stayed up and answered."""
+    starts: int
+    """All starts that were made."""
+
+
+class LoadError(Closed):
+    """An error of a request under load."""
+
+    text: str
+    """As the server or the connection told it."""
+    count: int
+    """How many requests had it."""
+
+
+class Level(Closed):
+    """One concurrency of the load. Figures are null of a simulated server."""
+
+    concurrency: Number
+    """Requests at once."""
+    requests: int
+    """Requests that were sent."""
+    answered: int
+    """Requests that were answered to their end."""
+    cut: int
+    """Requests that were given up because the level's time was over."""
+    seconds: Seconds
+    """From the first request to the last answer."""
+    tokens: int
+    """Generated tokens, of all requests without an error."""
+    errors: list[LoadError]
+    """Errors by their text, the commonest first."""
+    tokens_per_s: float | None
+    """Generated tokens a second, of all requests together."""
+    ttft_p50: Seconds | None
+    """Median of the time to the first part of an answer."""
+    ttft_p99: Seconds | None
+    """The same, of which 1 % of the requests is above."""
+    itl_p50: Seconds | None
+    """Median of the time between two parts of an answer; a part may hold several tokens."""
+    itl_p99: Seconds | None
+    """The same, of which 1 % is above."""
+    client_share: float | None
+    """Share of one core that the client used; near 1 the figures are the client's."""
+
+
+class RegimeReading(Closed):
+    """What the readings of the GPUs say of one regime."""
+
+    regime: Literal[
+        "hbm", "compute", "kernel", "comms", "launch", "power-or-thermal", "idle", "hung"
+    ]
+    """What may limit, or be wrong."""
+    answer: Literal["shown", "not shown", "cannot tell"]
+    """Utilisation and power alone never show a bottleneck."""
+    why: str
+    """The figures that it rests on."""
+    needs: str
+    """What would tell; empty if this does."""
+
+
+class Gpus(Closed):
+    """Readings of the GPUs while the load ran, five a second."""
+
+    gpus: list[str]
+    """The GPUs that the launch uses; all visible ones if nothing tells which."""
+    samples: int
+    """Readings that were taken."""
+    seconds: Seconds
+    """From the first to the last."""
+    missing: str
+    """Why there are none; empty if there are."""
+    share: float | None
+    """Share of one core that reading used."""
+    bottleneck: str
+    """The regime that is shown to limit, or "not shown" and why."""
+    readings: list[RegimeReading]
+    """One for each regime."""
+
+
 class Confirmation(Document):
-    """One launch of the proposal in full, and whether it may be said to work."""
+    """One configuration launched in full, and whether it may be said to work."""
 
     confirmed: bool
-    """Whether it came up, stayed up, and each prompt was answered twice alike."""
+    """Whether every start came up and answered twice alike, and no check failed."""
+    flaky: bool
+    """Whether it started and did not start."""
     reason: str
-    """Why it is not confirmed; empty if it is, or if answers differ."""
+    """Why it is not confirmed; empty if it is."""
+    date: str
+    """When the first start was made, ISO 8601 with its zone."""
+    versions: dict[str, str]
+    """Versions of the engine, of the NVIDIA driver and of triage, as far as they are told."""
+    count: StartCount
+    """How many of the starts came up."""
     items: list[str]
     """Keys of the items that the configuration holds, by name."""
     config: Settings
     """The configuration that was launched, less host and port."""
+    command: str
+    """What was launched, less host and port, secrets hidden."""
     ready_s: Seconds | None
     """Seconds from the start to the first answered generation; null if it never came."""
     temperature: Literal[0]
@@ -212,8 +329,16 @@ class Confirmation(Document):
     """Prompts and answers, in the order in which they were asked."""
     agree: bool
     """Whether there are answers, and each pair of them agrees."""
+    checks: list[Check]
+    """Every check of the first start that came up; none if no start did."""
+    starts: list[Start]
+    """Every start that was made, in order."""
+    load: list[Level]
+    """What each level of the load showed; empty if none was asked for."""
+    gpus: Gpus | None
+    """What the GPUs showed under load; null without load, and of a simulated server."""
     trial: str
-    """Folder of the launch, relative to the session."""
+    """Folder of the launch that the checks are of, relative to the session."""
     simulated: bool
     """Whether the replay engine answered."""
     provenance: str

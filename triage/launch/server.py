@@ -74,26 +74,53 @@ class Server:
             TimeoutError: No answer in time.
             OSError: The connection was refused or broke.
         """
+        text, ids, _ = self.ask(prompt, max_new_tokens)
+        return text or " ".join(map(str, ids))
+
+    def ask(
+        self, prompt: str, max_new_tokens: int
+    ) -> tuple[str, tuple[int, ...], dict[str, object]]:
+        """The same, taken apart: text, token ids if they are told, and the answer's own notes.
+
+        Raises: see `generate`.
+        """
         sampling = {"max_new_tokens": max_new_tokens, "temperature": 0}
         status, answer = self._request(
             "POST", "/generate", {"text": prompt, "sampling_params": sampling}
         )
         if status == _NOT_FOUND:
-            return self._complete(prompt, max_new_tokens)
+            return self._complete(prompt, max_new_tokens), (), {}
         if status == _BAD_REQUEST and "tokenizer" in str(answer):
             ids = [ord(letter) % 100 + 1 for letter in prompt]
             status, answer = self._request(
                 "POST", "/generate", {"input_ids": ids, "sampling_params": sampling}
             )
         answer = answer[0] if isinstance(answer, list) and answer else answer
-        match answer:
-            case {"text": str(text)} if status == _OK and text:
-                return text
-            case {"output_ids": list(numbers)} if status == _OK and numbers:
-                return " ".join(str(number) for number in numbers)
-            case {"text": str(text)} if status == _OK:
-                return text
-        raise Refused(status, str(answer))
+        if status != _OK or not isinstance(answer, dict):
+            raise Refused(status, str(answer))
+        text, numbers, notes = (answer.get(k) for k in ("text", "output_ids", "meta_info"))
+        if not isinstance(text, str) and not (isinstance(numbers, list) and numbers):
+            raise Refused(status, str(answer))
+        told = tuple(n for n in numbers if isinstance(n, int)) if isinstance(numbers, list) else ()
+        return (
+            text if isinstance(text, str) else "",
+            told,
+            notes if isinstance(notes, dict) else {},
+        )
+
+    def get(self, path: str, timeout_s: float = 25.0) -> object:
+        """What the server answers there, decoded; text if it is no JSON, None if it is an error.
+
+        Raises:
+            OSError: The connection was refused or broke, or no answer came in time.
+        """
+        status, answer = self._request("GET", path, None, timeout_s)
+        return answer if status == _OK else None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request carries."""
+        return dict(self._headers)
 
     def _complete(self, prompt: str, max_new_tokens: int) -> str:
         _, models = self._request("GET", "/v1/models", None)

@@ -55,10 +55,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """How many requests a confirmation should send, and at which concurrencies; only kept."""
+    """What a confirmation asks of the server beside its short prompts.
 
-    requests: int = 2
-    concurrency: tuple[int, ...] = (1,)
+    `requests` are sent at each of the `concurrency` levels, with answers of `tokens`
+    tokens; without a level there is no load. With `any_text` the answers need not be
+    text: the weights are random.
+    """
+
+    requests: int = 8
+    concurrency: tuple[int, ...] = ()
+    tokens: int = 64
+    any_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +74,8 @@ class Recipe:
 
     `command` is what stands before the server's flags. `cwd` and `landscape`
     are resolved against the recipe's folder. `repairs` and `ranges` are what
-    the problem's repairs were made from. `confirm` is kept and has no effect in this
-    version; `engine_version` chooses no other flag table. `assumptions` and
-    `reported` are texts for the runbook: what was taken for granted, and figures
+    the problem's repairs were made from. `engine_version` chooses no other flag table.
+    `assumptions` and `reported` are texts for the runbook: what was taken for granted, and figures
     that others reported. `notes` say what the reader had to assume.
     """
 

@@ -64,7 +64,12 @@ class _Reading:
             patience=self._patience(),
             repairs=self._repairs(),
             ranges=self._ranges(),
-            confirm=Confirm(file.confirm.requests, file.confirm.concurrency),
+            confirm=Confirm(
+                file.confirm.requests,
+                file.confirm.concurrency,
+                file.confirm.tokens,
+                file.confirm.text == "any",
+            ),
             assumptions=file.assumptions,
             reported=file.reported,
             landscape=_below(folder, file.landscape) if file.landscape else None,

@@ -106,8 +106,10 @@ class NoisePart(_Strict):
 class ConfirmPart(_Strict):
     """What a confirmation asks of the server."""
 
-    requests: Annotated[int, Field(ge=2, le=100_000)] = 2
-    concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = (1,)
+    requests: Annotated[int, Field(ge=1, le=100_000)] = 8  # at each concurrency
+    concurrency: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = ()  # none: no load
+    tokens: Annotated[int, Field(ge=1, le=100_000)] = 64  # of each answer under load
+    text: Literal["judged", "any"] = "judged"  # any: the weights are random
 
 
 class RecipeFile(_Strict):

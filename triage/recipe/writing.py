@@ -54,7 +54,8 @@ def write_recipe(recipe: Recipe) -> str:
         f"noise: {{miss: {problem.noise.miss!r}, transient: {problem.noise.transient!r}}}",
         f"budget: {{trials: {problem.budget_trials}, hours: {problem.budget_s / 3600!r}}}",
         f"confirm: {{requests: {recipe.confirm.requests},"
-        f" concurrency: {list(recipe.confirm.concurrency)}}}",
+        f" concurrency: {list(recipe.confirm.concurrency)}, tokens: {recipe.confirm.tokens},"
+        f" text: {'any' if recipe.confirm.any_text else 'judged'}}}",
         *_section("assumptions", map(_quoted, recipe.assumptions)),
         *_section("reported", map(_quoted, recipe.reported)),
     ]

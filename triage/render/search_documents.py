@@ -1,20 +1,19 @@
-"""JSON documents of a search: its trials, its recommendation, its confirmation.
+"""JSON documents of a search: its trials, its recommendation.
 
-In:  entries, a Recommendation, a Confirmation. Out: dicts of plain JSON values, whose
-first key is `schema`; the same input gives the same bytes. A confirmation is read back, too.
-Not: the diagnosis (documents.py) or writing files (triage.store).
+In:  entries, a Recommendation. Out: dicts of plain JSON values, whose first key is
+`schema`; the same input gives the same bytes.
+Not: the diagnosis (documents.py), a confirmation (confirmation.py) or writing files
+(triage.store).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet
 from triage.core.wording import ENV, WITHOUT
-from triage.render.documents import Json, config_document, config_of, value_document
+from triage.render.documents import Json, config_document, value_document
 
 
 def trial_document(entry: Entry) -> dict[str, Json]:
@@ -72,52 +71,6 @@ def recommendation_document(found: Recommendation) -> dict[str, Json]:
         ],
         "config": None if found.config is None else config_document(found.config),
     }
-
-
-def confirmation_document(shown: Confirmation) -> dict[str, Json]:
-    """`triage.confirmation/1`: the launch of the proposal and the answers that it gave.
-
-    `ready_s` is null if it never answered.
-    """
-    return {
-        "schema": "triage.confirmation/1",
-        "confirmed": shown.confirmed,
-        "reason": shown.reason,
-        "items": _keys(shown.items),
-        "config": config_document(shown.config),
-        "ready_s": shown.ready_s,
-        "temperature": 0,
-        "exchanges": [
-            {"prompt": e.prompt, "answers": list(e.answers), "agree": e.agree}
-            for e in shown.exchanges
-        ],
-        "agree": shown.agree,
-        "trial": shown.folder,
-        "simulated": shown.simulated,
-        "provenance": shown.provenance,
-    }
-
-
-def confirmation_of(document: Mapping[str, Any]) -> Confirmation:
-    """The confirmation that a document holds; the inverse of `confirmation_document`.
-
-    Raises:
-        KeyError, TypeError, ValueError: it is not such a document.
-    """
-    ready_s = document["ready_s"]
-    return Confirmation(
-        config=config_of(document["config"]),
-        ready_s=None if ready_s is None else float(ready_s),
-        exchanges=tuple(
-            Exchange(prompt=e["prompt"], answers=(e["answers"][0], e["answers"][1]))
-            for e in document["exchanges"]
-        ),
-        folder=document["trial"],
-        simulated=bool(document["simulated"]),
-        provenance=document["provenance"],
-        reason=document["reason"],
-        items=frozenset(document["items"]),
-    )
 
 
 def _keys(keys: Iterable[str]) -> list[Json]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from triage.core.handover.confirmation import Confirmation
 from triage.core.search.journal import signature
 from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
@@ -117,18 +116,6 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
             for one in found.alternatives
         ]
     return "\n".join(parts)
-
-
-def confirmation_text(shown: Confirmation) -> str:
-    """Whether the proposal is confirmed, and by which answers."""
-    mark = "simulated: " if shown.simulated else ""
-    if not shown.confirmed:
-        reason = shown.reason or "the two answers at temperature 0 do not agree"
-        return _wrapped(f"{mark}not confirmed: {reason}", "  ")
-    ready = format_seconds(shown.ready_s or 0.0)
-    head = f"{mark}confirmed: ready after {ready}, the same answer twice to each prompt"
-    said = [f"  {_cut(f'{e.prompt!r} -> {e.answers[0]!r}', WIDTH - 2)}" for e in shown.exchanges]
-    return "\n".join([_wrapped(head, "  "), *map(_line, said)])
 
 
 def _choice(word: str, choice: Choice) -> str:

@@ -17,6 +17,7 @@ from triage.errors import UsageError
 from triage.replay.arguments import Refused, parse_arguments, server_args, whole
 from triage.replay.cast import Cast
 from triage.replay.landscape import load_landscape
+from triage.replay.manner import Manner
 from triage.replay.script import ranks_of, write_script
 from triage.replay.stage import Clock, say
 
@@ -95,6 +96,13 @@ def _launch(path: Path, speed: float, words: list[str]) -> int:
     host = str(given.get("host", "127.0.0.1"))
     args = {**server_args(given, landscape.flags), "host": host, "port": port}
     cast = Cast(acts, ranks, clock, args, host, port, landscape.root)
+    cast.manner = Manner(
+        answers=entry.serves.answers,
+        accept_length=entry.serves.accept_length,
+        fails_above=entry.serves.fails_above,
+        pool_tokens=landscape.model.kv_tokens,
+        context=landscape.model.context,
+    )
     return cast.play(orphan=entry.orphan)
 
 

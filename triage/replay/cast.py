@@ -21,6 +21,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from triage.replay.manner import Manner
 from triage.replay.script import MAIN, Act, Do, Rank
 from triage.replay.stage import Clock, Turns, die, fork, leave_orphan, say
 from triage.replay.wording import CHILD_FAILED, CHILD_FAILED_LATE, READY
@@ -45,6 +46,7 @@ class Cast:
     pids: list[int] = field(default_factory=list)  # of the ranks, by number
     detokenizer: int = 0
     front: Front | None = None
+    manner: Manner = field(default_factory=Manner)
     at: float = 0.0  # the script's second of the last act here
 
     def play(self, *, orphan: bool) -> NoReturn:
@@ -195,7 +197,7 @@ class Cast:
         self._log("INFO:     Waiting for application startup.")
         self._log("INFO:     Application startup complete.")
         try:
-            self.front = Front(self.host, self.port, self.args, self._log_now)
+            self.front = Front(self.host, self.port, self.args, self._log_now, self.manner)
         except OSError as error:
             self._log(
                 f"ERROR:    [Errno {error.errno}] error while attempting to bind on address"

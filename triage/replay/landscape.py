@@ -78,6 +78,19 @@ class FrameAt(_Strict):
     text: Line = ""
 
 
+class Serving(_Strict):
+    """What a simulated server that started does: its answers, and what it tells of itself.
+
+    `words` are different and the same again; `garbage` is one token over and over, `noise`
+    replacement characters, `empty` nothing, `changing` never the same twice, and `error`
+    is HTTP 500 to every generation, while /health stays green.
+    """
+
+    answers: Literal["words", "garbage", "noise", "empty", "changing", "error"] = "words"
+    accept_length: Annotated[float, Field(ge=1, le=100)] | None = None
+    fails_above: Annotated[int, Field(ge=1)] | None = None  # requests at once: beyond, HTTP 503
+
+
 class Ending(_Strict):
     """How a launch ends, and what it prints last.
 
@@ -97,6 +110,7 @@ class Ending(_Strict):
     code: Annotated[int, Field(ge=0, le=255)] = 1
     before: tuple[Line, ...] = ()
     orphan: bool = False
+    serves: Serving = Serving()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

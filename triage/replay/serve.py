@@ -1,23 +1,22 @@
 """The HTTP side of the simulated server.
 
 In:  requests as SGLang's clients send them. Out: JSON answers, each with `"simulated": true`.
-Not: a model: the answer to a prompt is drawn from its hash, so temperature 0 repeats it.
+Not: what the answers are (manner.py).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import socketserver
+import threading
 from collections.abc import Callable
-from hashlib import sha256
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from triage.replay.manner import Manner
+
 MAX_BODY_BYTES = 8 << 20
-MAX_NEW_TOKENS = 4096
-SYLLABLES = ("ba", "do", "fe", "gi", "ku", "la", "me", "no", "pi", "ru", "sa", "te", "vo", "wi")
 GET_PATHS = {
     "/model_info": "info",
     "/get_model_info": "info",
@@ -37,12 +36,21 @@ class Front(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 256  # as many may knock at once
 
     def __init__(
-        self, host: str, port: int, args: dict[str, object], log: Callable[[str], None]
+        self,
+        host: str,
+        port: int,
+        args: dict[str, object],
+        log: Callable[[str], None],
+        manner: Manner,
     ) -> None:
         self.args = args
         self.log = log
+        self.manner = manner
+        self.busy = 0  # generations that are being answered
+        self.count = threading.Lock()
         self.warm = False
         super().__init__((host, port), _Handler)
 
@@ -74,9 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
             case "info":
                 self._answer(200, {"model_path": model, "is_generation": True})
             case "server":
-                self._answer(200, {**self.server.args, "version": "simulated"})
+                self._answer(200, {**self.server.args, **self.server.manner.info()})
             case "models":
-                self._answer(200, {"object": "list", "data": [{"id": model, "object": "model"}]})
+                context = self.server.manner.context
+                told = {"id": model, "object": "model", "max_model_len": context}
+                self._answer(200, {"object": "list", "data": [told]})
             case "empty":
                 self._answer(200, {})
             case _:
@@ -90,15 +100,33 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             match self.path.partition("?")[0]:
                 case "/generate":
-                    self._generate(body)
+                    self._in_turn(self._generate, body)
                 case "/v1/completions":
-                    self._complete(body)
+                    self._in_turn(self._complete, body)
                 case "/health_generate" | "/freeze_gc":
                     self._answer(200, {})
                 case _:
                     self._answer(404, {"detail": "Not Found"})
         except (TypeError, ValueError) as error:
             self._answer(400, {"error": {"message": f"Bad value: {error}"}})
+
+    def _in_turn(self, answer: Callable[[dict[str, Any]], None], body: dict[str, Any]) -> None:
+        """Answer a generation, unless this server fails at it or has too many of them."""
+        front = self.server
+        with front.count:
+            front.busy += 1
+            most = front.manner.fails_above
+            full = most is not None and front.busy > most
+        try:
+            if front.manner.answers == "error":
+                self._answer(500, {"error": {"message": "the model worker does not answer"}})
+            elif full:
+                self._answer(503, {"error": {"message": f"more than {most} requests at once"}})
+            else:
+                answer(body)
+        finally:
+            with front.count:
+                front.busy -= 1
 
     def _generate(self, body: dict[str, Any]) -> None:
         given = body.get("text", body.get("input_ids"))
@@ -108,24 +136,49 @@ class _Handler(BaseHTTPRequestHandler):
         tokens = sampling.get("max_new_tokens", 128)
         warmth = sampling.get("temperature", 1.0)
         if isinstance(given, list) and given and isinstance(given[0], (str, list)):
-            self._answer_raw(200, [_spoken(part, tokens, warmth) for part in given])
+            self._answer_raw(200, [self._spoken(part, tokens, warmth) for part in given])
         else:
-            self._answer(200, _spoken(given, tokens, warmth))
+            self._answer(200, self._spoken(given, tokens, warmth))
+
+    def _spoken(self, prompt: object, tokens: object, warmth: object) -> dict[str, Any]:
+        return self.server.manner.spoken(prompt, tokens, warmth)
 
     def _complete(self, body: dict[str, Any]) -> None:
         prompts = body.get("prompt")
-        if prompts is None or body.get("stream"):
-            raise ValueError("prompt without stream is what this server answers")
+        if prompts is None:
+            raise ValueError("a prompt is what this server answers")
         many = prompts if isinstance(prompts, list) else [prompts]
         spoken = [
-            _spoken(part, body.get("max_tokens", 16), body.get("temperature", 1.0)) for part in many
+            self._spoken(part, body.get("max_tokens", 16), body.get("temperature", 1.0))
+            for part in many
         ]
+        if body.get("stream"):
+            self._stream(spoken[0], body)
+            return
         choices = [
             {"index": index, "text": answer["text"], "finish_reason": "length"}
             for index, answer in enumerate(spoken)
         ]
         model = body.get("model", self.server.args.get("model_path"))
         self._answer(200, {"object": "text_completion", "model": model, "choices": choices})
+
+    def _stream(self, spoken: dict[str, Any], body: dict[str, Any]) -> None:
+        """One answer as server-sent events, a word each, and its usage at the end."""
+        words = str(spoken["text"]).split(" ")
+        parts = [f" {word}" for word in words[1:]] if len(words) > 1 else words
+        events: list[dict[str, Any]] = [{"choices": [{"index": 0, "text": part}]} for part in parts]
+        usage = {"completion_tokens": len(spoken["output_ids"])}
+        events.append({"choices": [], "usage": usage})
+        common = {"object": "text_completion", "model": body.get("model"), "simulated": True}
+        lines = [f"data: {json.dumps(common | event)}\n\n" for event in events]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in (*lines, "data: [DONE]\n\n"):
+            raw = line.encode()
+            self.wfile.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+        self.wfile.write(b"0\r\n\r\n")
 
     def _body(self) -> dict[str, Any] | None:
         try:
@@ -159,26 +212,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         del format, args
-
-
-def _spoken(prompt: object, tokens: object, temperature: object) -> dict[str, Any]:
-    count = int(str(tokens))
-    if not 0 <= count <= MAX_NEW_TOKENS:
-        raise ValueError(f"max_new_tokens {count} is not within 0 to {MAX_NEW_TOKENS}")
-    salt = b"" if float(str(temperature)) == 0 else os.urandom(8)
-    seed = json.dumps(prompt).encode() + salt
-    ids = [
-        int.from_bytes(sha256(seed + index.to_bytes(4, "big")).digest()[:4], "big")
-        % len(SYLLABLES) ** 2
-        for index in range(count)
-    ]
-    return {
-        "text": "".join(f" {_word(i)}" for i in ids),
-        "output_ids": ids,
-        "meta_info": {"finish_reason": {"type": "length", "length": count}},
-    }
-
-
-def _word(token: int) -> str:
-    first, second = divmod(token, len(SYLLABLES))
-    return SYLLABLES[first] + SYLLABLES[second]

@@ -7,28 +7,25 @@ Not: searching (search.py) or the document (runbook.py).
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from triage.core.config import argv
-from triage.core.handover.confirmation import Confirmation, Exchange
-from triage.core.launch import Crashed, Hung, Interrupted, Ready
+from triage.core.config import Config, argv
+from triage.core.handover.confirmation import Confirmation
+from triage.core.redact import redact_text, redact_words
 from triage.core.search.recommend import Recommendation, recommend
-from triage.core.trials import Problem
+from triage.core.trials import Problem, Seen
 from triage.errors import NotFoundWorking, NothingError, hint
-from triage.launch import Server
-from triage.render.search_documents import confirmation_document
+from triage.launch.load import Load
+from triage.recipe import Confirm
+from triage.render.confirmation import confirmation_document
+from triage.session.confirm import Candidate, Wish, prove
 from triage.session.logs import causes
 from triage.session.search import Search
 from triage.session.stored import claim, reopen, reveal
-from triage.session.trial import TrialResult, launch_once, provenance_of
 from triage.store import Journal, SessionFolder
 
 CONFIRMATION = "confirmation.json"
-# Short prompts of different kinds; a server that answers only its warm-up prompt fails one.
-PROMPTS = ("The capital city of France is", "1, 2, 3, 4,")
-TOKENS = 16
 
 
 def recommendation(path: Path) -> tuple[SessionFolder, Problem, Recommendation]:
@@ -51,8 +48,10 @@ def proposal_of(session: SessionFolder, journal: Journal, search: Search) -> Rec
     return recommend(search.recipe.problem, journal.entries, causes())
 
 
-def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Confirmation]:
-    """Launch the proposal and ask it twice for each prompt at temperature 0.
+def confirm(
+    path: Path, wish: Callable[[Confirm], Wish], say: Callable[[str], None]
+) -> tuple[SessionFolder, Confirmation]:
+    """Launch the proposal and check what it does; `wish` makes it of what the recipe asks for.
 
     The confirmation is stored whether it succeeds or not; an interrupted one
     leaves none, not even an earlier one: what it proved was another launch.
@@ -70,38 +69,41 @@ def confirm(path: Path, say: Callable[[str], None]) -> tuple[SessionFolder, Conf
             hint=hint("triage", "recommend", session.path),
         )
     session.forget(CONFIRMATION)
-    exchanges: list[Exchange] = []
-    ready: list[float] = []
-    started = time.monotonic()
-
-    def ask(server: Server) -> None:
-        ready.append(time.monotonic() - started)
-        for prompt in PROMPTS:
-            first, second = (server.generate(prompt, TOKENS) for _ in range(2))
-            exchanges.append(Exchange(prompt=prompt, answers=(first, second)))
-
-    folder = session.trial_folder(1, name="confirmation")
-    result: TrialResult | None = None
-    try:
-        unset = search.recipe.problem.unset_env(proposal.items)
-        result = launch_once(
-            search.setup, proposal.config, folder, unset=unset, while_ready=ask, say=say
-        )
-        reason = _why_not(result)
-    except OSError as error:  # of a request: the launch itself raises errors of ours
-        reason = f"the server did not answer a request: {error}"
-    shown = Confirmation(
+    candidate = Candidate(
+        setup=search.setup,
         config=proposal.config,
-        ready_s=round(ready[0], 2) if ready else None,
-        exchanges=tuple(exchanges),
-        folder=str(folder.relative_to(session.path)),
-        simulated=session.facts["simulated"],
-        provenance=provenance_of(result.diagnosis) if result else "launched",
-        reason=reason,
+        unset=search.recipe.problem.unset_env(proposal.items),
         items=proposal.items,
+        simulated=session.facts["simulated"],
+        flaky=_may_be_flaky(search, journal),
+        command=_shown_command(search, proposal.config),
     )
+    shown = prove(session, candidate, wish(search.recipe.confirm), say)
     session.write(CONFIRMATION, confirmation_document(shown))
     return session, shown
+
+
+def wish_of(asked: Confirm, repeat: int | None = None) -> Wish:
+    """What a recipe's `confirm` asks for."""
+    return Wish(
+        repeat=repeat,
+        levels=asked.concurrency,
+        load=Load(requests=asked.requests, tokens=asked.tokens),
+        any_text=asked.any_text,
+    )
+
+
+def _may_be_flaky(search: Search, journal: Journal) -> bool:
+    """Whether starts of this session failed by chance, or are said to."""
+    transient = {cause.id for cause in causes() if cause.transient}
+    return search.recipe.problem.noise.transient > 0 or any(
+        entry.seen is Seen.UNRESOLVED and any(name in entry.reason for name in transient)
+        for entry in journal.entries
+    )
+
+
+def _shown_command(search: Search, config: Config) -> str:
+    return redact_text(shlex.join(redact_words([*search.setup.program, *argv(config)])))
 
 
 def proposed_command(path: Path) -> str:
@@ -111,17 +113,3 @@ def proposed_command(path: Path) -> str:
     if proposal.config is None:
         raise NotFoundWorking(proposal.say, hint=hint("triage", "recommend", session.path))
     return shlex.join([*search.setup.program, *argv(proposal.config)])
-
-
-def _why_not(result: TrialResult) -> str:
-    """Why a launch confirms nothing; "" if it came up and stayed up."""
-    failure = result.diagnosis.cause or result.diagnosis.fingerprint or "no line says why"
-    match result.capture.outcome:
-        case Ready():
-            return ""
-        case Crashed():
-            return f"the launch failed this time ({failure})"
-        case Hung(silent_s=silent):
-            return f"the launch fell silent for {silent:.0f} s ({failure})"
-        case Interrupted(by=by):
-            return f"the launch was interrupted by {by}"

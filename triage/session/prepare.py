@@ -13,7 +13,7 @@ from pathlib import Path
 from triage.command import read_command_file
 from triage.core.config import ServerCommand
 from triage.errors import HostError, UsageError, hint
-from triage.recipe import Confirm, Recipe, load_recipe, recipe_from_commands
+from triage.recipe import Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search
 
@@ -107,7 +107,7 @@ def _recipe(
     table = flag_table()
     works, fails = read_command_file(good, table), read_command_file(bad, table)
     for path, command in ((good, works), (bad, fails)):
-        _check_launchable(path, command, simulated=engine == "replay")
+        check_launchable(path, command, simulated=engine == "replay")
     if not works.wrapper and not works.program:
         # Of the bad one only the flags are used, so it may be a log or a config file.
         mend = hint("sed", "-i", "1s/^/python -m sglang.launch_server /", good)
@@ -120,7 +120,7 @@ def _recipe(
     return recipe, {"good": works.text, "bad": fails.text}
 
 
-def _check_launchable(path: Path, command: ServerCommand, *, simulated: bool) -> None:
+def check_launchable(path: Path, command: ServerCommand, *, simulated: bool) -> None:
     """Refuse a command that is read well and that this version cannot launch as it is meant.
 
     A simulated launch takes only the flags: nothing of a container is used then.
@@ -147,9 +147,5 @@ def _with_limits(recipe: Recipe) -> Recipe:
         notes.append(
             f"engine_version {recipe.engine_version}: flags are read with the table of"
             f" {table.engine} {table.version}, the only one of this version"
-        )
-    if recipe.confirm != Confirm():
-        notes.append(
-            "confirm has no effect in this version: two prompts are asked twice each, one by one"
         )
     return replace(recipe, notes=tuple(dict.fromkeys(notes)))

@@ -18,8 +18,8 @@ from triage.core.redact import redact_text
 from triage.core.search.recommend import Recommendation
 from triage.core.trials import Entry
 from triage.errors import UsageError, hint
+from triage.render.confirmation import confirmation_of
 from triage.render.markdown import markdown
-from triage.render.search_documents import confirmation_of
 from triage.session.handover import CONFIRMATION, proposal_of
 from triage.session.logs import causes, classify, flag_table
 from triage.session.search import Search, searched_entry

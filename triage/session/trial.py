@@ -100,6 +100,7 @@ def launch_once(
     unset: Sequence[str] = (),
     while_ready: Callable[[Server], None] | None = None,
     say: Callable[[str], None] | None = None,
+    stop_grace_s: float = 10.0,
 ) -> TrialResult:
     """Launch `config` on a free port of the loopback and read its log.
 
@@ -126,7 +127,12 @@ def launch_once(
             patience=setup.patience,
         )
         capture = launch(
-            spec, folder, Live(causes(), finder=fast), while_ready=while_ready, on_event=say
+            spec,
+            folder,
+            Live(causes(), finder=fast),
+            while_ready=while_ready,
+            on_event=say,
+            stop_grace_s=stop_grace_s,
         )
     diagnosis = classify(capture.log, outcome=capture.outcome)
     seen, reason = what_is_seen(capture, diagnosis)

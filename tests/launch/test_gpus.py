@@ -1,0 +1,129 @@
+"""The sampler of the GPUs, against a stand-in for NVML's Python module."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from triage.core.gpu_symptoms import Answer
+from triage.launch.gpus import Sampler, driver_version
+
+
+class NotSupportedError(Exception):
+    pass
+
+
+def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
+    """A module with two GPUs; with `gpm` they tell activity, else utilisation and power only."""
+    uses = uses or {}
+
+    def no(*_: object) -> None:
+        raise NotSupportedError("Not Supported")
+
+    class Metrics:
+        def __init__(self) -> None:
+            self.version = self.numMetrics = 0
+            self.sample1 = self.sample2 = None
+            self.metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(8)]
+
+    values = {1: 99.0, 2: 95.0, 5: 10.0, 10: 72.0}
+
+    def metrics_get(asked: Metrics) -> Metrics:
+        for metric in asked.metrics[: asked.numMetrics]:
+            metric.value = values[metric.metricId]
+        return asked
+
+    module = SimpleNamespace(
+        NVML_CLOCK_SM=1,
+        NVML_SUCCESS=0,
+        NVML_GPM_METRICS_GET_VERSION=1,
+        c_nvmlGpmMetricsGet_t=Metrics,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlSystemGetDriverVersion=lambda: "580.65",
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetName=lambda _: b"NVIDIA B300",
+        nvmlDeviceGetEnforcedPowerLimit=lambda _: 1_100_000,
+        nvmlDeviceGetMaxClockInfo=lambda *_: 1900,
+        nvmlDeviceGetClockInfo=lambda *_: 1890,
+        nvmlDeviceGetUtilizationRates=lambda _: SimpleNamespace(gpu=100, memory=40),
+        nvmlDeviceGetPowerUsage=lambda _: 360_000,
+        nvmlDeviceGetCurrentClocksEventReasons=lambda _: 0,
+        nvmlDeviceGetComputeRunningProcesses=lambda handle: [
+            SimpleNamespace(pid=pid) for pid in uses.get(handle, [])
+        ],
+        nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=int(gpm)),
+        nvmlGpmSampleAlloc=object,
+        nvmlGpmSampleGet=lambda _, sample: sample,
+        nvmlGpmMetricsGet=metrics_get,
+    )
+    if not gpm:
+        module.nvmlGpmQueryDeviceSupport = no
+    return module
+
+
+def sampled(monkeypatch: pytest.MonkeyPatch, module: Any, seconds: float = 0.3) -> Sampler:
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    with Sampler(lambda: (os.getpid(),), hertz=50) as sampler:
+        time.sleep(seconds)
+    return sampler
+
+
+def test_activity_is_read_where_there_is_gpm(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = sampled(monkeypatch, nvml())
+    assert len(sampler.samples) >= 10
+    one = sampler.samples[-1]
+    assert (one.dram, one.tensor, one.sm_active, one.gr_active) == (0.72, 0.10, 0.95, 0.99)
+    assert (one.utilisation, one.power_w, one.power_cap_w) == (1.0, 360.0, 1100.0)
+    assert {s.gpu for s in sampler.samples} == {0, 1}
+    assert sampler.names == ("GPU 0 NVIDIA B300", "GPU 1 NVIDIA B300")
+    assert sampler.busiest is not None
+
+
+def test_without_gpm_there_is_only_what_separates_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sampler = sampled(monkeypatch, nvml(gpm=False))
+    assert {s.dram for s in sampler.samples} == {None}
+    report = sampler.report(tokens=100)
+    assert report.samples == len(sampler.samples)
+    assert {r.answer for r in report.readings} == {Answer.CANNOT_TELL}
+
+
+def test_only_the_gpus_of_the_launch_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = sampled(monkeypatch, nvml(uses={1: [os.getpid()], 0: [1]}), 0.1)
+    assert sampler.names == ("GPU 1 NVIDIA B300",)
+    assert {s.gpu for s in sampler.samples} == {1}
+
+
+def test_a_machine_without_nvml_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = nvml()
+
+    def missing() -> None:
+        raise NotSupportedError("NVML Shared Library Not Found")
+
+    module.nvmlInit = missing
+    sampler = sampled(monkeypatch, module, 0)
+    assert sampler.samples == []
+    report = sampler.report(tokens=1)
+    assert report.missing == "NVML cannot be used here: NVML Shared Library Not Found"
+    assert report.bottleneck == f"not shown ({report.missing})"
+    assert driver_version() == ""
+    module.nvmlInit = lambda: None
+    assert driver_version() == "580.65"
+
+
+def test_reading_costs_less_than_a_hundredth_of_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the usual five a second; the stand-in answers at once, so this is our own share."""
+    monkeypatch.setitem(sys.modules, "pynvml", nvml())
+    with Sampler(lambda: (), hertz=5) as sampler:
+        time.sleep(1.05)
+    assert 8 <= len(sampler.samples) <= 12
+    assert sampler.share is not None
+    assert sampler.share < 0.01
