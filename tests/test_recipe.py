@@ -18,6 +18,7 @@ from triage.core.config import (
     Value,
 )
 from triage.core.flags import FlagSpec, FlagTable
+from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.launch import Patience
 from triage.core.trials import Item, Noise, Problem
 from triage.errors import UsageError
@@ -84,8 +85,10 @@ goal: first
 noise: {miss: 0.05, transient: 0.1}
 budget: {trials: 12, hours: 0.5}
 confirm: {requests: 8, concurrency: [1, 64]}
-assumptions: [a]
+assumptions: [a, {say: b, evidence: c, verified: "yes, trial 2"}]
 reported: [r]
+worth: [{item: ep-size, say: "no", because: [slow, dear], basis: modelled, revisit: later}]
+not_shown: [{claim: fast, why: nobody measured, would_show: a benchmark}]
 landscape: land.yaml
 speed: 50
 """
@@ -157,8 +160,21 @@ def test_a_full_recipe_is_read_into_values(write, tmp_path: Path) -> None:  # ty
         repairs=(Repair(SetFlag("cuda-graph-backend-decode", "disabled"), "slow", 4),),
         ranges=(Range("mem-fraction-static", 0.88, 0.70, 0.02),),
         confirm=Confirm(8, (1, 64), 64),
-        assumptions=("a",),
+        assumptions=(
+            Assumption(say="a"),
+            Assumption(say="b", evidence="c", verified="yes, trial 2"),
+        ),
         reported=("r",),
+        worth=(
+            Worth(
+                item="ep-size",
+                say="no",
+                because=("slow", "dear"),
+                basis="modelled",
+                revisit="later",
+            ),
+        ),
+        not_shown=(Doubt(claim="fast", why="nobody measured", would_show="a benchmark"),),
         landscape=tmp_path / "land.yaml",
         speed=50,
         notes=("ddtree-width is no flag of sglang 0.5.23; kept as a fork's own",),
@@ -364,7 +380,7 @@ def test_the_founding_recipe_asks_for_the_founding_case() -> None:
     assert recipe.problem.pinned == ("tp-size", "speculative-algorithm")
     assert recipe.notes == ()
     assert recipe.landscape == REPO / "fixtures/landscapes/kimi-k2.6-b300.yaml"
-    said = " ".join(recipe.assumptions)
+    said = " ".join(a.say for a in recipe.assumptions)
     assert "--enforce-disable-flashinfer-allreduce-fusion" in said
     assert "--flashinfer-allreduce-fusion-backend" in said
     reported = [text for text in recipe.reported if "tok/s" in text or "165 s" in text]
@@ -435,7 +451,19 @@ def recipes(draw: st.DrawFn) -> Recipe:
             draw(st.integers(1, 99)),
             draw(st.booleans()),
         ),
-        assumptions=tuple(draw(st.lists(texts, max_size=2))),
+        assumptions=tuple(
+            Assumption(say=draw(texts), evidence=draw(texts), verified=draw(texts))
+            for _ in range(draw(st.integers(0, 2)))
+        ),
+        worth=tuple(
+            Worth(
+                item=draw(texts), say=draw(texts), because=tuple(draw(st.lists(texts, max_size=2)))
+            )
+            for _ in range(draw(st.integers(0, 1)))
+        ),
+        not_shown=tuple(
+            Doubt(claim=draw(texts), why=draw(texts)) for _ in range(draw(st.integers(0, 1)))
+        ),
         landscape=draw(st.sampled_from([None, Path("/x/l.yaml")])),
         speed=draw(st.floats(0.01, 1e6)),
     )

@@ -295,7 +295,7 @@ def test_a_unit_and_a_script_make_a_search_and_the_runbook_answers_as_a_unit(
         "bisect", "--good", "good.service", "--bad", "bad.sh", *FAST, "--landscape", LANDSCAPE
     )
     assert done.returncode == 0, done.stderr
-    page = Path(tmp_path / triage("runbook").stdout.strip()).read_text()
+    page = Path(tmp_path / triage("runbook").stdout.split("\n")[0]).read_text()
     unit = re.search(r"To paste:\n\n```ini\n(.*?)```", page, re.S)
     assert unit is not None
     assert unit[1].startswith("[Service]\nExecStart=/usr/bin/python3 -m sglang.launch_server \\\n")

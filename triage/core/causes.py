@@ -64,6 +64,20 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One thing that is known, or thought, to bring a cause about.
+
+    `basis` says how it is known: report, code or hypothesis. `look` says what would
+    show that it is this one.
+    """
+
+    say: str
+    basis: str
+    look: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """A named reason why a server does not start, or a named kind of noise.
 
@@ -77,6 +91,8 @@ class Cause:
     wherever both match; `explains` names causes that are consequences of this
     one. `hang` causes apply only if the log has no exception. A `transient` cause is
     the machine's, not the configuration's: a trial that shows it proves nothing.
+    `origins` are what may bring it about, the likeliest first; `discriminator` is the one
+    test that tells most of them apart; `escalate` says when to go to whom.
     """
 
     id: str
@@ -100,6 +116,9 @@ class Cause:
     confused_with: tuple[str, ...] = ()
     decoys: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    discriminator: str = ""
+    escalate: str = ""
     examples: tuple[str, ...] = ()
     counter_examples: tuple[str, ...] = ()
     sources: tuple[str, ...] = field(default=())

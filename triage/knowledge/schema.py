@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
+from triage.core.causes import Cause, Disposition, Origin, Remedy, Role, Severity
 
 Text = Annotated[str, Field(min_length=1)]
 # A class of the public list has an underscore in its name; it keeps it.
@@ -77,6 +77,21 @@ class RemedyFile(_Strict):
         )
 
 
+class OriginFile(_Strict):
+    """What may bring the cause about, how that is known, and what would show it."""
+
+    say: Text
+    basis: Literal["report", "code", "hypothesis"]
+    look: str = ""
+    sources: tuple[Text, ...] = ()
+
+    def origin(self) -> Origin:
+        """The same as the core knows it; folded text loses its line ends."""
+        return Origin(
+            say=_line(self.say), basis=self.basis, look=_line(self.look), sources=self.sources
+        )
+
+
 class CulpritsFile(_Strict):
     """Flags and variables that the cause makes suspect, in their canonical names."""
 
@@ -107,6 +122,9 @@ class CauseFile(_Strict):
     confused_with: tuple[Id, ...] = ()
     decoys: tuple[Text, ...] = ()
     remedies: tuple[RemedyFile, ...] = ()
+    origins: tuple[OriginFile, ...] = ()
+    discriminator: str = ""
+    escalate: str = ""
     fork_flags: tuple[Text, ...] = ()
     examples: tuple[Text, ...] = Field(min_length=1)
     counter_examples: tuple[Text, ...] = ()
@@ -117,7 +135,7 @@ class CauseFile(_Strict):
         return Cause(
             id=self.id,
             title=self.title,
-            means=" ".join(self.means.split()),
+            means=_line(self.means),
             role=self.role,
             severity=self.severity,
             phases=self.phases,
@@ -136,10 +154,17 @@ class CauseFile(_Strict):
             confused_with=self.confused_with,
             decoys=self.decoys,
             remedies=tuple(remedy.remedy() for remedy in self.remedies),
+            origins=tuple(origin.origin() for origin in self.origins),
+            discriminator=_line(self.discriminator),
+            escalate=_line(self.escalate),
             examples=self.examples,
             counter_examples=self.counter_examples,
             sources=self.sources,
         )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _word(value: Scalar) -> str | bool:

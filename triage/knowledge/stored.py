@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from triage.core.causes import Cause, Disposition, Remedy, Role, Severity
+from triage.core.causes import Cause, Disposition, Origin, Remedy, Role, Severity
 from triage.core.flags import FlagTable
 from triage.core.flags import table_of as flag_table_of
 from triage.core.log.signatures import Causes, Pattern, Table, table_of
@@ -98,6 +98,7 @@ def _cause(entry: dict[str, Any]) -> Cause:
     if "severity" in entry:
         entry["severity"] = Severity(entry["severity"])
     entry["remedies"] = tuple(_remedy(remedy) for remedy in entry.get("remedies", ()))
+    entry["origins"] = tuple(_origin(origin) for origin in entry.get("origins", ()))
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
     }
@@ -111,3 +112,7 @@ def _remedy(entry: dict[str, Any]) -> Remedy:
     for name in ("unset", "unset_env", "needs", "span"):
         entry[name] = tuple(entry.get(name, ()))
     return Remedy(**entry)
+
+
+def _origin(entry: dict[str, Any]) -> Origin:
+    return Origin(**{**entry, "sources": tuple(entry["sources"])})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triage.core.config import ServerCommand, SetFlag
+from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.launch import Patience
 from triage.core.trials import Noise, Problem
 
@@ -75,8 +76,9 @@ class Recipe:
     `command` is what stands before the server's flags. `cwd` and `landscape`
     are resolved against the recipe's folder. `repairs` and `ranges` are what
     the problem's repairs were made from. `engine_version` chooses no other flag table.
-    `assumptions` and `reported` are texts for the runbook: what was taken for granted, and figures
-    that others reported. `notes` say what the reader had to assume.
+    `assumptions`, `reported`, `worth` and `not_shown` are for the runbook: what was taken for
+    granted, figures that others reported, what is worth more hours, and claims that the
+    evidence does not show. `notes` say what the reader had to assume.
     """
 
     name: str
@@ -91,8 +93,10 @@ class Recipe:
     repairs: tuple[Repair, ...] = ()
     ranges: tuple[Range, ...] = ()
     confirm: Confirm = Confirm()
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     reported: tuple[str, ...] = ()
+    worth: tuple[Worth, ...] = ()
+    not_shown: tuple[Doubt, ...] = ()
     landscape: Path | None = None
     speed: float = 1.0
     notes: tuple[str, ...] = ()

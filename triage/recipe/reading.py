@@ -22,6 +22,7 @@ from triage.core.config import (
     apply,
 )
 from triage.core.flags import Ambiguous, FlagTable, Known, Unknown
+from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.redact import MARKER
@@ -32,13 +33,17 @@ from triage.errors import UsageError, hint
 from triage.recipe import Confirm, Range, Recipe, Repair
 from triage.recipe.levels import chain
 from triage.recipe.places import Where, mistake
-from triage.recipe.schema import RecipeFile, WantedPart
+from triage.recipe.schema import AssumptionPart, RecipeFile, WantedPart
 from triage.yamlfile import load_yaml
 
 
 def read_recipe(path: Path, table: FlagTable) -> Recipe:
     """The Recipe of a file; see triage.recipe.load_recipe."""
     return _Reading(path, table, load_yaml(path, RecipeFile)).recipe()
+
+
+def _assumption(part: str | AssumptionPart) -> Assumption:
+    return Assumption(say=part) if isinstance(part, str) else Assumption(**part.model_dump())
 
 
 class _Reading:
@@ -70,8 +75,10 @@ class _Reading:
                 file.confirm.tokens,
                 file.confirm.text == "any",
             ),
-            assumptions=file.assumptions,
+            assumptions=tuple(map(_assumption, file.assumptions)),
             reported=file.reported,
+            worth=tuple(Worth(**part.model_dump()) for part in file.worth),
+            not_shown=tuple(Doubt(**part.model_dump()) for part in file.not_shown),
             landscape=_below(folder, file.landscape) if file.landscape else None,
             speed=file.speed,
             notes=tuple(self.notes),

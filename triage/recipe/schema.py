@@ -112,6 +112,32 @@ class ConfirmPart(_Strict):
     text: Literal["judged", "any"] = "judged"  # any: the weights are random
 
 
+class AssumptionPart(_Strict):
+    """What is taken for granted, on which evidence, and whether it was verified."""
+
+    say: Text
+    evidence: str = ""
+    verified: Text = "no"
+
+
+class WorthPart(_Strict):
+    """Whether an item is worth more hours, why, and what would change that."""
+
+    item: Text
+    say: Text
+    because: tuple[Text, ...] = ()
+    basis: str = ""
+    revisit: str = ""
+
+
+class ClaimPart(_Strict):
+    """A claim of others that the evidence does not show."""
+
+    claim: Text
+    why: Text
+    would_show: str = ""
+
+
 class RecipeFile(_Strict):
     """A recipe as it is written."""
 
@@ -131,7 +157,9 @@ class RecipeFile(_Strict):
     noise: NoisePart = NoisePart()
     budget: BudgetPart = BudgetPart()
     confirm: ConfirmPart = ConfirmPart()
-    assumptions: tuple[Text, ...] = ()
+    assumptions: tuple[Text | AssumptionPart, ...] = ()
     reported: tuple[Text, ...] = ()
+    worth: tuple[WorthPart, ...] = ()
+    not_shown: tuple[ClaimPart, ...] = ()
     landscape: Text | None = None
     speed: Annotated[float, Field(gt=0, le=1e6)] = 1.0

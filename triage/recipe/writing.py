@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 
 from triage.core.config import SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
+from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.trials import Item, Problem
 from triage.core.wording import ENV
 from triage.recipe import Recipe
@@ -56,8 +58,10 @@ def write_recipe(recipe: Recipe) -> str:
         f"confirm: {{requests: {recipe.confirm.requests},"
         f" concurrency: {list(recipe.confirm.concurrency)}, tokens: {recipe.confirm.tokens},"
         f" text: {'any' if recipe.confirm.any_text else 'judged'}}}",
-        *_section("assumptions", map(_quoted, recipe.assumptions)),
+        *_section("assumptions", map(_mapping, recipe.assumptions)),
         *_section("reported", map(_quoted, recipe.reported)),
+        *_section("worth", map(_mapping, recipe.worth)),
+        *_section("not_shown", map(_mapping, recipe.not_shown)),
     ]
     if recipe.landscape:
         lines.append(f"landscape: {_quoted(str(recipe.landscape))}")
@@ -111,6 +115,18 @@ def _wanted(item: Item) -> str:
 def _section(name: str, entries: Iterable[str]) -> list[str]:
     lines = [f"  - {entry}" for entry in entries]
     return [f"{name}:", *lines] if lines else []
+
+
+def _mapping(part: Assumption | Worth | Doubt) -> str:
+    """A text, or texts, under each field's name; what is empty is left out."""
+    shown = [
+        f"{name}: [{', '.join(map(_quoted, value))}]"
+        if isinstance(value, tuple)
+        else f"{name}: {_quoted(value)}"
+        for name, value in ((f.name, getattr(part, f.name)) for f in fields(part))
+        if value
+    ]
+    return f"{{{', '.join(shown)}}}"
 
 
 def _flow(values: Mapping[str, Value], *, words: bool = False) -> str:

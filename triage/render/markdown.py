@@ -10,7 +10,17 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from triage.core.handover.document import Block, Bullets, Code, Paragraph, Ref, Runbook, Table
+from triage.core.handover.document import (
+    Block,
+    Bullets,
+    Code,
+    Facts,
+    Figure,
+    Paragraph,
+    Ref,
+    Runbook,
+    Table,
+)
 from triage.core.printable import visible
 from triage.core.regex import regex
 
@@ -27,6 +37,9 @@ FENCE = 3  # backticks that a code block begins with, at least
 def markdown(runbook: Runbook) -> str:
     """The document as Markdown."""
     parts = [f"# {inline(runbook.title)}"]
+    parts += [inline(sentence) for sentence in runbook.summary]
+    if runbook.facts:
+        parts.append(_block(Facts(runbook.facts)))
     for section in runbook.sections:
         parts.append(f"## {inline(section.title)}")
         parts += [_block(block) for block in section.blocks]
@@ -41,6 +54,10 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {inline(item)}" for item in items)
         case Table(head, rows):
             return _table(head, rows)
+        case Facts(rows):
+            return "\n".join(f"- **{inline(name)}**: {inline(value)}" for name, value in rows)
+        case Figure(caption=caption, table=Table(head, rows)):
+            return f"{inline(caption)}\n\n{_table(head, rows)}"
         case Code(text, language):
             return _code(text, language)
         case Ref(file, line, say):

@@ -1,49 +1,104 @@
 """Write up a session: everything that it holds, in one document.
 
-In:  a session folder. Out: the runbook.
+In:  a session folder. Out: the runbook, as Markdown and as a page.
 Not: the proposal or the proof (handover.py), or wording (triage.core.handover.runbook).
 """
 
 from __future__ import annotations
 
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from shlex import join as shell_join
 
 from triage.command import read_command, write_command
 from triage.core.config import Config, ServerCommand, argv
 from triage.core.diagnosis import Diagnosis
 from triage.core.handover.confirmation import Confirmation
-from triage.core.handover.investigation import Investigation
+from triage.core.handover.document import Runbook, with_text
+from triage.core.handover.investigation import Investigation, Launch
+from triage.core.handover.judged import Assumption
 from triage.core.handover.runbook import build_runbook
 from triage.core.redact import redact_text
 from triage.core.search.recommend import Recommendation
-from triage.core.trials import Entry
+from triage.core.trials import Entry, Problem
+from triage.core.wording import braces
 from triage.errors import UsageError, hint
 from triage.render.confirmation import confirmation_of
+from triage.render.html import page
 from triage.render.markdown import markdown
+from triage.session.excerpt import Excerpt, excerpt
 from triage.session.handover import CONFIRMATION, proposal_of
 from triage.session.logs import causes, classify, flag_table
+from triage.session.reports import redactor
 from triage.session.search import Search, searched_entry
 from triage.session.stored import claim
 from triage.session.trial import stored_outcome
 from triage.store import SessionFolder
 
 
-def write_runbook(path: Path) -> tuple[SessionFolder, str]:
-    """The runbook as Markdown, from everything that the session holds.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pages:
+    """One document in both its forms."""
+
+    markdown: str
+    html: str
+
+
+def write_runbook(path: Path, *, share: bool = False) -> tuple[SessionFolder, Pages]:
+    """The runbook of a session, from everything that it holds.
+
+    Secrets are taken out; with `share` the names of machines, people and addresses, too.
 
     Raises:
         NothingError: no trial has finished yet.
         HostError: another triage works in the session.
     """
+    session, found = investigation(path)
+    book = with_text(build_runbook(found), redact_text)
+    if share:
+        book = without_names(book)
+    facts = session.facts
+    footer = (
+        f"Written by triage {version('sglang-triage')} from a session of "
+        f"{facts.get('created', 'unknown date')[:16].replace('T', ' ')}. "
+        + (
+            "Names of machines, people and addresses are stand-ins."
+            if share
+            else "It names machines and paths as they are; `triage runbook --share` takes them out."
+        )
+    )
+    return session, Pages(markdown=markdown(book), html=page(book, footer=footer))
+
+
+def without_names(book: Runbook) -> Runbook:
+    """The document as it may leave this machine: equal names, equal stand-ins."""
+    clean = redactor()
+
+    def learn(text: str) -> str:
+        clean.text(text)
+        return text
+
+    with_text(book, learn)  # a name is known from one place, and goes at all of them
+    return with_text(book, clean.text)
+
+
+def investigation(path: Path) -> tuple[SessionFolder, Investigation]:
+    """Everything that a session found, as a value."""
     session, journal, search = claim(path)
     proposal = proposal_of(session, journal, search)
     base, old, new, language = _commands(search, proposal)
     searched = searched_entry(journal.entries)
-    found = Investigation(
-        problem=search.recipe.problem,
+    problem = search.recipe.problem
+    failed = _launch(session, searched, problem) if searched else None
+    proof = next((e for e in journal.entries if e.number == proposal.proof), None)
+    quoted = _excerpt(session, searched, failed.diagnosis) if searched and failed else Excerpt()
+    return session, Investigation(
+        problem=problem,
         journal=tuple(journal.entries),
         recommendation=proposal,
-        diagnosis=_diagnosis(session, searched) if searched else None,
+        diagnosis=failed.diagnosis if failed else None,
         diagnosed=searched.items if searched else None,
         confirmation=_confirmation(session, proposal),
         causes=causes(),
@@ -53,10 +108,58 @@ def write_runbook(path: Path) -> tuple[SessionFolder, str]:
         command_language=language,
         cwd=_needed_folder(search),
         session=str(path),
-        assumptions=(*search.recipe.assumptions, *search.recipe.notes),
+        assumptions=(
+            *search.recipe.assumptions,
+            *(Assumption(say=n, evidence="the commands' text") for n in search.recipe.notes),
+        ),
         reported=search.recipe.reported,
+        worth=search.recipe.worth,
+        doubts=search.recipe.not_shown,
+        context=quoted.lines,
+        launches=tuple(
+            launch
+            for launch in (failed, _launch(session, proof, problem) if proof else None)
+            if launch is not None
+        ),
+        environment=_environment(session, search, failed.diagnosis if failed else None),
     )
-    return session, redact_text(markdown(build_runbook(found)))
+
+
+def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch:
+    told = _diagnosis(session, entry)
+    at = excerpt(_log(session, entry), told.root.line if told.root else 0)
+    ended = at.at_s if told.root and told.outcome == "failed" else at.end_s
+    what = braces(entry.items, problem) if entry.items else "the baseline"
+    how = "came up" if told.outcome == "healthy" else "failed"
+    return Launch(what=f"trial {entry.number}, {what}, which {how}", diagnosis=told, ended_s=ended)
+
+
+def _excerpt(session: SessionFolder, entry: Entry, told: Diagnosis) -> Excerpt:
+    return excerpt(_log(session, entry), told.root.line) if told.root else Excerpt()
+
+
+def _environment(
+    session: SessionFolder, search: Search, told: Diagnosis | None
+) -> tuple[tuple[str, str], ...]:
+    """What the launches ran on, as far as the session knows it."""
+    facts, recipe = session.facts, search.recipe
+    rows = [
+        ("session", str(session.path)),
+        ("begun", str(facts.get("created", ""))[:19].replace("T", " ")),
+        ("engine", "the replay engine (simulated)" if search.replay else recipe.engine),
+        ("engine version in the log", told.engine_version or "not printed" if told else ""),
+        ("flags read with the table of", recipe.engine_version),
+        ("launched as", recipe.target),
+        ("program", shell_join(recipe.command)),
+        ("variables", shell_join(f"{n}={v}" for n, v in recipe.env)),
+        ("triage", version("sglang-triage")),
+        ("machine", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+    ]
+    return tuple((name, value) for name, value in rows if value)
+
+
+def _log(session: SessionFolder, entry: Entry) -> Path:
+    return session.path / "trials" / f"{entry.number:03d}" / "server.log"
 
 
 def _needed_folder(search: Search) -> str:
@@ -69,8 +172,8 @@ def _needed_folder(search: Search) -> str:
 
 def _diagnosis(session: SessionFolder, entry: Entry) -> Diagnosis:
     """The diagnosis of a finished trial, from its raw log and how the launch ended."""
-    folder = session.path / "trials" / f"{entry.number:03d}"
-    return classify(str(folder / "server.log"), outcome=stored_outcome(folder))
+    log = _log(session, entry)
+    return classify(str(log), outcome=stored_outcome(log.parent))
 
 
 def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triage.core.causes import Cause, Disposition, Remedy
+from triage.core.causes import Cause, Disposition, Origin, Remedy
 from triage.core.config import Config, SetFlag
 from triage.core.diagnosis import Advice, Decoy, Diagnosis, Exc, Frame, Root, Suspect
 from triage.core.handover.actions import diff_commands
@@ -13,16 +13,20 @@ from triage.core.handover.document import (
     Block,
     Bullets,
     Code,
+    Figure,
     Paragraph,
     Ref,
     Runbook,
     Section,
     Table,
+    with_text,
 )
+from triage.core.handover.faults import in_series
 from triage.core.handover.investigation import Investigation
+from triage.core.handover.judged import Assumption
 from triage.core.handover.runbook import build_runbook
 from triage.core.search.recommend import recommend
-from triage.core.trials import Entry, Item, Problem, Seen
+from triage.core.trials import Entry, FailingSet, Item, Problem, Seen
 
 
 def keys(*names: str) -> frozenset[str]:
@@ -108,7 +112,7 @@ def investigation(
         causes=causes,
         old_command=OLD,
         new_command=NEW,
-        assumptions=("The fork does not set b by itself.",),
+        assumptions=(Assumption(say="The fork does not set b by itself.", evidence="its source"),),
         reported=("It was fast there.",),
     )
 
@@ -119,7 +123,14 @@ def section(book: Runbook, title: str) -> tuple[Block, ...]:
 
 
 def all_text(book: Runbook) -> str:
-    return repr(book)
+    said: list[str] = []
+
+    def collect(text: str) -> str:
+        said.append(text)
+        return text
+
+    with_text(book, collect)
+    return "\n".join(said)
 
 
 def simulated(provenance: str = "recorded") -> tuple[Entry, ...]:
@@ -128,28 +139,84 @@ def simulated(provenance: str = "recorded") -> tuple[Entry, ...]:
 
 def test_sections_come_in_the_order_in_which_a_reader_asks() -> None:
     assert [s.title for s in build_runbook(investigation()).sections] == [
-        "What happened",
         "Cause",
+        "Faults in series",
         "Minimal failing sets",
         "Trials",
         "The change",
+        "Price",
         "Proof",
         "How to undo it",
+        "When to escalate",
         "What is assumed",
         "What is not shown",
         "Next steps",
+        "Appendix: environment and commands",
     ]
 
 
-def test_what_happened_names_flags_phase_ranks_and_outcome() -> None:
-    first, second = section(build_runbook(investigation()), "What happened")
-    assert first == Paragraph(
-        "Wanted on top of the baseline: a 4, b. Its launch failed in phase graph-capture, on TP3 "
-        "of 8 ranks: It goes boom."
+def test_the_summary_is_three_sentences() -> None:
+    book = build_runbook(investigation())
+    assert book.summary == (
+        "The launch with a 4 and b on top of the baseline failed in phase graph-capture, on TP3 "
+        "of 8 ranks: It goes boom (boom).",
+        "4 trials in 65 s found 2 minimal failing sets of 2 different failures: {a} (hush) and "
+        "{a, b} (boom).",
+        "Proposed: keep b; drop a 4; started in trial 3; not confirmed yet.",
     )
-    assert second == Paragraph(
-        "4 trials took 65 s. Proposed: keep b; drop a 4 (2 of 3 by weight). It started in trial 3."
+    assert dict(book.facts) == {
+        "cause": "boom (high confidence)",
+        "phase": "graph-capture",
+        "ranks": "TP3 of 8 ranks",
+        "failing sets": "{a}; {a, b}",
+        "proposal": "keep b; drop a 4",
+        "proof": "started in trial 3; not confirmed yet",
+    }
+
+
+def test_a_failure_that_hides_a_later_one_is_said_to_lie_in_series_with_it() -> None:
+    (said, *_) = section(build_runbook(investigation()), "Faults in series")
+    assert isinstance(said, Paragraph)
+    assert said.text.startswith(
+        "Two faults in series: {a, b} fails in graph-capture (boom), before it can reach "
+        "graph-capture, where {a} alone fails (hush)."
     )
+
+
+def test_sets_of_one_failure_or_side_by_side_are_not_in_series() -> None:
+    def failing(*names: str, sign: str, phase: str) -> FailingSet:
+        return FailingSet(
+            items=keys(*names), signature=sign, cause=sign, title="", phase=phase, entry=1
+        )
+
+    inner = failing("a", sign="late", phase="graph-capture")
+    outer = failing("a", "b", sign="early", phase="weight-load")
+    assert in_series((inner, outer)) == ((outer, inner),)
+    assert in_series((inner, failing("b", sign="early", phase="weight-load"))) == ()
+    assert in_series((inner, failing("a", "b", sign="late", phase="graph-capture"))) == ()
+    assert in_series((inner, failing("a", "b", sign="later", phase="serving"))) == ()
+
+
+def test_what_is_known_of_a_cause_comes_with_the_test_that_tells() -> None:
+    causes = (
+        Cause(
+            id="boom",
+            title="",
+            origins=(Origin(say="A bad kernel", basis="report", look="r", sources=("s",)),),
+            discriminator="launch once without b.",
+            escalate="it moves.",
+        ),
+    )
+    book = build_runbook(investigation(causes=causes))
+    blocks = section(book, "Faults in series")
+    assert (
+        Table(("what", "how it is known", "how to tell"), (("A bad kernel", "report, s", "r"),))
+        in blocks
+    )
+    assert blocks[-1] == Paragraph("The one test that would discriminate: launch once without b.")
+    (steps,) = section(book, "When to escalate")
+    assert isinstance(steps, Bullets)
+    assert "boom: it moves." in steps.items
 
 
 def test_the_cause_cites_its_line_and_what_misleads() -> None:
@@ -159,7 +226,7 @@ def test_the_cause_cites_its_line_and_what_misleads() -> None:
         Paragraph("boom (high confidence): It goes boom."),
         Paragraph("A field stays empty."),
         Paragraph("The line that this rests on, of rank TP3:"),
-        Code("44: TypeError: `None` | boom"),
+        Code("> 44: TypeError: `None` | boom", "log"),
         Ref("trials/002/server.log", 44, "the line in the raw log"),
         Paragraph("Innermost frames of the traceback (TypeError), the last one raised:"),
         Code("x.py:7 capture"),
@@ -196,7 +263,9 @@ def test_failing_sets_are_a_table() -> None:
 def test_each_trial_is_a_row_with_its_verdict() -> None:
     blocks = section(build_runbook(investigation()), "Trials")
     assert blocks[0] == Paragraph("Verdicts are about the failure under search; at first boom.")
-    assert blocks[1] == Table(
+    figure = blocks[1]
+    assert isinstance(figure, Figure)
+    assert figure.table == Table(
         ("trial", "on top of the baseline", "verdict", "failure", "phase", "s", "basis"),
         (
             ("1", "nothing", "STARTS", "", "serving", "20.0", "launched"),
@@ -212,31 +281,37 @@ def test_recorded_and_assumed_trials_are_kept_apart() -> None:
     journal = (*journal[:3], replace(journal[3], provenance="assumed"))
     book = build_runbook(investigation(journal))
     _, recorded, note, assumed = section(book, "Trials (simulated)")
-    assert isinstance(recorded, Table)
+    assert isinstance(recorded, Figure)
     assert isinstance(assumed, Table)
-    assert [row[0] for row in recorded.rows] == ["1", "2", "3"]
+    assert [row[0] for row in recorded.table.rows] == ["1", "2", "3"]
     assert note == Paragraph("Assumed, not recorded from any launch:")
     assert [(row[0], row[-1]) for row in assumed.rows] == [("4", "assumed")]
-    assert section(book, "What is assumed (simulated)")[0] == Paragraph(
-        "The answers of these trials are assumed, not recorded: 4."
-    )
+    (ledger,) = section(book, "What is assumed (simulated)")
+    assert isinstance(ledger, Table)
+    assert ("The answers of trials 4.", "an assumed entry", "no") in ledger.rows
 
 
 def test_the_change_is_shown_as_a_diff_and_to_paste() -> None:
     blocks = section(build_runbook(investigation()), "The change")
     assert blocks[0] == Table(
-        ("", "setting", "why", "price"),
+        ("what", "setting", "why"),
         (
-            ("keep", "model-path /models/x", "part of the baseline, which started", ""),
-            ("keep", "tp-size 8", "part of the baseline, which started", ""),
-            ("keep", "b", "part of what started in trial 3", ""),
+            ("keep", "model-path /models/x", "part of the baseline, which started"),
+            ("keep", "tp-size 8", "part of the baseline, which started"),
+            ("keep", "b", "part of what started in trial 3"),
             (
                 "drop",
                 "a 4",
                 "in the failing set {a}: It hangs (trial 4); in the failing set {a, b}: It goes "
                 "boom (trial 2)",
-                "not known: no launch here measured what it brings",
             ),
+        ),
+    )
+    assert section(build_runbook(investigation()), "Price") == (
+        Paragraph("2 of 3 of what was wanted is kept, by weight."),
+        Table(
+            ("what", "setting", "price"),
+            (("drop", "a 4", "not known: no launch here measured what it brings"),),
         ),
     )
     assert blocks[2] == Code(
@@ -330,8 +405,9 @@ def test_undo_gives_the_old_command_and_the_baseline() -> None:
 def test_the_recipes_own_words_are_kept_as_assumed_and_reported() -> None:
     book = build_runbook(investigation())
     (assumed,) = section(book, "What is assumed")
-    assert isinstance(assumed, Bullets)
-    assert assumed.items[0] == "The fork does not set b by itself."
+    assert isinstance(assumed, Table)
+    assert assumed.head == ("assumed", "on which evidence", "verified")
+    assert assumed.rows[0] == ("The fork does not set b by itself.", "its source", "no")
     assert section(book, "What is not shown")[-2:] == (
         Paragraph("Reported by others, and neither measured nor checked here:"),
         Bullets(("It was fast there.",)),

@@ -37,7 +37,7 @@ def change(found: Investigation) -> Iterable[Block]:
         *(_choice_row("change", choice) for choice in plan.change),
         *(_choice_row("add", choice) for choice in plan.add),
     ]
-    yield Table(("", "setting", "why", "price"), tuple(rows))
+    yield Table(("what", "setting", "why"), tuple(rows))
     for old, name, said in (
         (found.base_command, "working", "the command that worked before"),
         (found.old_command, "wanted", "the wanted command"),
@@ -62,7 +62,32 @@ def change(found: Investigation) -> Iterable[Block]:
 
 
 def _choice_row(what: str, choice: Choice) -> tuple[str, ...]:
-    return (what, spell_setting(choice.key, choice.value), choice.why, choice.price)
+    return (what, spell_setting(choice.key, choice.value), choice.why)
+
+
+def price(found: Investigation) -> Iterable[Block]:
+    """What the proposal gives up, setting by setting, and who says so."""
+    plan = found.recommendation
+    given = [
+        (w, c)
+        for w, some in (("drop", plan.drop), ("change", plan.change), ("add", plan.add))
+        for c in some
+    ]
+    if plan.config is None:
+        return
+    if not given:
+        yield Paragraph("Nothing is given up: the proposal is what was wanted.")
+        return
+    yield Paragraph(
+        f"{plan.weight_kept:g} of {plan.weight_wanted:g} of what was wanted is kept, by weight."
+    )
+    yield Table(
+        ("what", "setting", "price"),
+        tuple(
+            (what, spell_setting(c.key, c.value), c.price or "nothing is known")
+            for what, c in given
+        ),
+    )
 
 
 def diff_commands(old: str, new: str, name: str = "wanted") -> str:
@@ -140,18 +165,6 @@ def undo(found: Investigation) -> Iterable[Block]:
         yield Code(shell_join(argv(found.problem.baseline)), "sh")
 
 
-def assumed(found: Investigation) -> Iterable[Block]:
-    """What is taken for granted: by the recipe, by assumed answers, by the reasoning."""
-    trials = [e for e in found.journal if e.provenance == "assumed"]
-    claims = [c.say for c in found.recommendation.claims if c.kind is Kind.ASSUMED]
-    implied = [c.say for c in found.recommendation.claims if c.kind is Kind.IMPLIED]
-    if trials:
-        numbers = ", ".join(str(e.number) for e in trials)
-        yield Paragraph(f"The answers of these trials are assumed, not recorded: {numbers}.")
-    if found.assumptions or claims or implied:
-        yield Bullets((*found.assumptions, *claims, *implied))
-
-
 def not_shown(found: Investigation) -> Iterable[Block]:
     """What no launch here shows, with what would show it; what others report."""
     claims = [c.say for c in found.recommendation.claims if c.kind is Kind.NOT_SHOWN]
@@ -172,6 +185,13 @@ def not_shown(found: Investigation) -> Iterable[Block]:
         "Other builds, models and machines: the sets hold for what was launched; the same search "
         "there would show theirs."
     )
+    if found.doubts:
+        yield Paragraph("Claimed by others, and not shown by what is known:")
+        yield Table(
+            ("claim", "verdict", "why", "what would show it"),
+            tuple((d.claim, "not shown", d.why, d.would_show) for d in found.doubts),
+        )
+        yield Paragraph("Not shown by any launch here:")
     yield Bullets((*claims, *general))
     if found.reported:
         yield Paragraph("Reported by others, and neither measured nor checked here:")

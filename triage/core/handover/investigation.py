@@ -13,8 +13,18 @@ from shlex import join as shell_join
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
 from triage.core.handover.confirmation import Confirmation
+from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.search.recommend import Recommendation
 from triage.core.trials import Entry, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch to be drawn: what it was, its diagnosis, and the second of its end."""
+
+    what: str
+    diagnosis: Diagnosis
+    ended_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +35,9 @@ class Investigation:
     wanted one that failed, `new_command` the proposed one, all in the form in which
     people keep it (`command_language` names that form for highlighting). `assumptions`
     and `reported` are the recipe's own words: what it takes for granted, and what
-    others report that nobody measured here.
+    others report that nobody measured here. `context` are the lines of the log around the
+    root, with their numbers; `launches` those whose timelines are drawn; `environment`
+    names and values of the machine, the engine and triage.
     """
 
     problem: Problem
@@ -41,8 +53,13 @@ class Investigation:
     command_language: str = "sh"
     cwd: str = ""  # where the launches ran, if a path of the command is relative to it
     session: str = ""  # path of the session's folder, for the commands to type next
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    worth: tuple[Worth, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     reported: tuple[str, ...] = ()
+    context: tuple[tuple[int, str], ...] = ()
+    launches: tuple[Launch, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
 
     def command(self, name: str, *options: str) -> str:
         """A command of triage on this investigation's session, to be typed."""

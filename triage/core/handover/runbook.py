@@ -7,10 +7,10 @@ Not: markup (triage.render) or files (triage.store).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from triage.core.diagnosis import Diagnosis, Root
-from triage.core.handover.actions import assumed, change, next_steps, not_shown, proof, undo
+from triage.core.handover.actions import change, next_steps, not_shown, price, proof, undo
 from triage.core.handover.document import (
     Block,
     Bullets,
@@ -21,19 +21,15 @@ from triage.core.handover.document import (
     Section,
     Table,
 )
+from triage.core.handover.faults import faults
 from triage.core.handover.investigation import Investigation
+from triage.core.handover.ledger import appendix, assumed, escalate, worth
+from triage.core.handover.pictures import phase_figure, trial_figure
+from triage.core.handover.summary import facts, searched_failure, summary
 from triage.core.search.journal import signature
 from triage.core.trials import Entry, FailingSet, Problem, Seen
-from triage.core.units import format_seconds
 from triage.core.wording import braces, spell
 
-ENDED = {
-    "failed": "failed",
-    "hung": "hung",
-    "healthy": "came up",
-    "interrupted": "was interrupted",
-    "empty": "left an empty log",
-}
 FEW_FRAMES = 6  # of a traceback, innermost ones
 
 
@@ -47,19 +43,27 @@ def build_runbook(found: Investigation) -> Runbook:
     parts: tuple[tuple[str, Iterable[Block]], ...] = (
         ("What happened", _happened(found)),
         ("Cause", _cause(found)),
+        ("Faults in series", faults(found)),
         ("Minimal failing sets", _sets(found)),
         ("Trials", _trials(found)),
         ("The change", change(found)),
+        ("Price", price(found)),
         ("Proof", proof(found)),
         ("How to undo it", undo(found)),
+        ("Worth another try?", worth(found)),
+        ("When to escalate", escalate(found)),
         ("What is assumed", assumed(found)),
         ("What is not shown", not_shown(found)),
         ("Next steps", next_steps(found)),
+        ("Appendix: environment and commands", appendix(found)),
     )
     written = (Section(f"{title}{mark}", tuple(blocks)) for title, blocks in parts)
     return Runbook(
         title=f"Runbook: {found.problem.name}{mark}",
         sections=tuple(section for section in written if section.blocks),
+        summary=summary(found),
+        facts=facts(found),
+        simulated=found.simulated,
     )
 
 
@@ -70,30 +74,17 @@ def _happened(found: Investigation) -> Iterable[Block]:
             "server, from recorded and assumed entries. Nothing here was measured on the machine "
             "in question."
         )
-    wanted = ", ".join(spell(item.change) for item in found.problem.items) or "nothing"
-    told = found.diagnosis
-    if told is None:
-        yield Paragraph(f"Wanted on top of the baseline: {wanted}. No log of its launch was given.")
-    else:
-        at = f" in phase {told.phase}" if told.phase != "unknown" else ""
-        ranks = f", on {_ranks(told)}" if told.ranks else ""
-        what = told.title or (f"unknown failure {told.fingerprint}" if told.fingerprint else "")
-        whole = found.diagnosed is None or found.diagnosed == found.problem.keys()
-        whose = (
-            "Its launch"
-            if whole
-            else f"The launch of {braces(found.diagnosed or (), found.problem)}"
-        )
-        yield Paragraph(
-            f"Wanted on top of the baseline: {wanted}. {whose} "
-            f"{ENDED.get(told.outcome, told.outcome)}{at}{ranks}"
-            f"{': ' + what.rstrip('.') if what else ''}."
-        )
     lost = sum(entry.seen is Seen.UNRESOLVED for entry in found.journal)
-    yield Paragraph(
-        f"{len(found.journal)} trials took {format_seconds(sum(e.seconds for e in found.journal))}"
-        f"{f', {lost} of them unresolved' if lost else ''}. {found.recommendation.say}"
-    )
+    if lost:
+        yield Paragraph(
+            f"{lost} of {len(found.journal)} trials are unresolved: they prove nothing."
+        )
+    if found.diagnosis is None:
+        yield Paragraph("No log of a launch that shows the failure was given.")
+    for one in found.launches:
+        figure = phase_figure(one.diagnosis, one.what, ended_s=one.ended_s)
+        if figure is not None:
+            yield figure
 
 
 def _cause(found: Investigation) -> Iterable[Block]:
@@ -110,7 +101,7 @@ def _cause(found: Investigation) -> Iterable[Block]:
     else:
         yield Paragraph("The log names no cause.")
     if told.root is not None:
-        yield from _evidence(told, told.root)
+        yield from _evidence(told, told.root, found)
     if told.decoys:
         yield Paragraph("These lines mislead:")
         yield Bullets(tuple(f"line {decoy.line}: {decoy.why}" for decoy in told.decoys))
@@ -138,9 +129,12 @@ def _suspect(flag: str, why: str, found: Investigation) -> str:
     return f"{flag}: {why}; the search cleared it of this failure"
 
 
-def _evidence(told: Diagnosis, root: Root) -> Iterable[Block]:
+def _evidence(told: Diagnosis, root: Root, found: Investigation) -> Iterable[Block]:
     yield Paragraph(f"The line that this rests on, of rank {root.rank}:")
-    yield Code(f"{root.line}: {root.text}")
+    if found.context:
+        yield Code("\n".join(_numbered(found.context, root.line)), "log")
+    else:
+        yield Code(f"> {root.line}: {root.text}", "log")
     yield Ref(told.source, root.line, "the line in the raw log")
     if told.traceback is not None:
         frames = told.traceback.frames[-FEW_FRAMES:]
@@ -150,6 +144,12 @@ def _evidence(told: Diagnosis, root: Root) -> Iterable[Block]:
                 "raised:"
             )
             yield Code("\n".join(f"{f.file}:{f.line} {f.function}" for f in frames))
+
+
+def _numbered(lines: Sequence[tuple[int, str]], root: int) -> Iterable[str]:
+    width = len(str(lines[-1][0]))
+    for number, text in lines:
+        yield f"{'>' if number == root else ' '} {number:>{width}}: {text}"
 
 
 def _sets(found: Investigation) -> Iterable[Block]:
@@ -178,24 +178,22 @@ def _trials(found: Investigation) -> Iterable[Block]:
     if not found.journal:
         yield Paragraph("No trial was launched.")
         return
-    searched = _searched(found)
+    searched = searched_failure(found.journal)
     if searched:
         yield Paragraph(f"Verdicts are about the failure under search; at first {searched}.")
     guessed = [entry for entry in found.journal if entry.provenance == "assumed"]
     seen = [entry for entry in found.journal if entry.provenance != "assumed"]
-    for entries, note in ((seen, ""), (guessed, "Assumed, not recorded from any launch:")):
-        if note and entries:
-            yield Paragraph(note)
-        if entries:
-            yield Table(
-                ("trial", "on top of the baseline", "verdict", "failure", "phase", "s", "basis"),
-                tuple(_trial_row(entry, found.problem, searched) for entry in entries),
-            )
+    yield trial_figure(found.problem, found.journal, searched, _trial_table(seen, found, searched))
+    if guessed:
+        yield Paragraph("Assumed, not recorded from any launch:")
+        yield _trial_table(guessed, found, searched)
 
 
-def _searched(found: Investigation) -> str | None:
-    """The failure that the search set out to explain: the first one seen."""
-    return next((signature(e) for e in found.journal if e.seen is Seen.FAILS), None)
+def _trial_table(entries: Sequence[Entry], found: Investigation, searched: str | None) -> Table:
+    return Table(
+        ("trial", "on top of the baseline", "verdict", "failure", "phase", "s", "basis"),
+        tuple(_trial_row(entry, found.problem, searched) for entry in entries),
+    )
 
 
 def _trial_row(entry: Entry, problem: Problem, searched: str | None) -> tuple[str, ...]:
@@ -210,10 +208,3 @@ def _trial_row(entry: Entry, problem: Problem, searched: str | None) -> tuple[st
         f"{entry.seconds:.1f}",
         entry.provenance,
     )
-
-
-def _ranks(told: Diagnosis) -> str:
-    if told.ranks == ("all",):
-        return "all ranks"
-    of = f" of {told.ranks_total} ranks" if told.ranks_total > 1 else ""
-    return ", ".join(told.ranks) + of
