@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from schemas.ci import Audit, Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
+from schemas.diff import Diff
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.parts import Document
@@ -51,6 +52,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "causes": (Causes, "triage/cli/causes.py"),
     "check": (Check, "triage/cli/causes.py"),
     "comparison": (Comparison, "triage/render/comparison.py"),
+    "diff": (Diff, "triage/render/diff_document.py"),
     "clusters": (Clusters, "triage/render/cluster_text.py"),
     "draft": (Draft, "triage/cli/causes.py"),
     "audit": (Audit, "triage/render/audit_text.py"),

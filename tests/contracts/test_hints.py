@@ -97,7 +97,7 @@ def test_every_command_that_a_cause_names_can_be_typed() -> None:
 @pytest.mark.parametrize(
     ("source", "wrong"),
     [
-        ("raise E('x', hint='triage diff A B')", "there is no command diff"),
+        ("raise E('x', hint='triage compare A B')", "there is no command compare"),
         ("H = f'triage bisect --goood {x}'", "bisect has no option --goood"),
         ("raise E(hint=hint('triage', 'confirm', '--now', p))", "confirm has no option --now"),
         ("say(f'x\\n  try: {hint('triage', 'confrim', p)}')".replace("'triage'", '"triage"').replace("'confrim'", '"confrim"'), "there is no command confrim"),

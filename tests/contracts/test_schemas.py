@@ -152,6 +152,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "recommend": (0, ["recommend", "s"]),
         "confirm": (0, ["confirm", "s"]),
         "run": (11, ["run", "--session", "once", "--json", "--", *engine, "--model-path", "/m"]),
+        "diff": (0, ["diff", "s:1", "s:2"]),
         "config": (0, ["config", "bad.sh"]),
         "causes": (0, ["causes", "list"]),
         "check": (0, ["causes", "check"]),
@@ -224,6 +225,7 @@ def test_everything_that_a_search_and_a_launch_print_and_store_fits(
     )
     assert names["s/session.json"] == names["once/session.json"] == "session"
     assert names["s/journal.jsonl:1"] == "trial"
+    assert names["diff"] == "diff"
     assert (names["config"], names["causes"], names["check"], names["explain"]) == (
         "config", "causes", "check", "cause",
     )  # fmt: skip
@@ -251,7 +253,7 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
         ("session", "ended"),
     }
     names = {document["schema"]: document for document in documents.values()}
-    assert len(names) == 10
+    assert len(names) == 11
     for full, document in names.items():
         name = full.split(".")[1].split("/")[0]
         check = Draft202012Validator(schema(name))

@@ -50,7 +50,7 @@ _HEAD = regex(
     r"(?P<tag>(?: [A-Z][A-Z_]*\d+)*)\] ?"
 )
 # Python's own logging, before SGLang has set up its form of it; in front of any message.
-#   example  [2026-03-21 03:31:56] INFO engine.py:177: server_args=ServerArgs(...
+#   example  [2026-03-21 03:31:56] INFO engine:177: server_args=ServerArgs(...
 _LEVEL = regex(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.-]{1,80}:\d{1,6}: ")
 _KERNEL_HEAD = regex(r"\[ *\d+\.\d{6}\] ")
 _GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?")
