@@ -9,11 +9,30 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
+from command_forms import (
+    ARRAY,
+    BATCH,
+    DEPLOYMENT,
+    DOCKER,
+    ENV,
+    FORMS,
+    HOSTILE,
+    LINE,
+    POD,
+    SCRIPT,
+    SERVER,
+    TABLE,
+    TEXT,
+    UNIT,
+    YAML,
+    flag_values,
+    in_a_config_file,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triage.command import read_argv, read_command, write_command
+from triage.command.dropin import write_drop_in
 from triage.core.config import (
     Change,
     Config,
@@ -26,171 +45,7 @@ from triage.core.config import (
     apply,
     argv,
 )
-from triage.core.flags import table_of
 from triage.errors import UsageError
-
-FLAGS = Path(__file__).parents[2] / "triage/knowledge/flags/sglang-0.5.23.yaml"
-TABLE = table_of(yaml.load(FLAGS.read_text(), yaml.CSafeLoader))
-SERVER = "python -m sglang.launch_server"
-
-SCRIPT = """#!/bin/bash
-MODEL=/models/x   # the model
-export NCCL_DEBUG=INFO
-export FOO="a b" BAR=1
-EXTRA="--ep-size 8 --enable-nccl-nvls"
-A=1 exec python -m sglang.launch_server \\
-    --model-path "$MODEL" \\
-    --tp 8 \\
-    --fork-flag 7 --odd-switch \\
-    --lora-paths a "b c" \\
-    $EXTRA 2>&1 | tee log
-"""
-ARRAY = """ARGS=(
-  --model-path m   # which
-  --tp 8
-  --ep-size=8
-)
-if true; then B=2 nohup python -m sglang.launch_server "${ARGS[@]}" --no-dllm-fdfo > log & fi
-"""
-DOCKER = """docker run --gpus all -it --rm \\
-  -e A=1 --env=FOO='a b' \\
-  -v /models:/models \\
-  lmsysorg/sglang:latest \\
-  python3 -m sglang.launch_server \\
-  --model-path m \\
-  --tp 8
-"""
-INNER = """docker run -eA=1 img bash -c "export FOO=x && B=3 python -m sglang.launch_server --model m --tp 8 | cat" """
-UNIT = """[Unit]
-Description=server
-[Service]
-Environment="FOO=a b" A=1
-Environment=NCCL_DEBUG=INFO
-ExecStart=/usr/bin/python3 -m sglang.launch_server \\
-    --model-path m \\
-    # eight of them
-    --tp 8 \\
-    --served-model-name "a b"
-Restart=always
-"""
-CONTAINER_UNIT = """[Service]
-Environment=NOT_INSIDE=1
-ExecStart=/usr/bin/docker run -e A=1 -e "FOO=a b" img sglang serve m --tp 8
-"""
-YAML = """# ours
-model-path: m
-tp-size: 8   # eight
-cuda-graph-bs-decode:
-  - 1
-  - 2
-
-# the last part
-enable-metrics: true
-"""
-LINE = f"A=1 FOO='x y' {SERVER} --model m --tp=4 --tp 8 --enable-metrics"
-FORMS = {
-    "script": SCRIPT,
-    "array": ARRAY,
-    "docker": DOCKER,
-    "inner": INNER,
-    "unit": UNIT,
-    "container-unit": CONTAINER_UNIT,
-    "yaml": YAML,
-    "flow-yaml": "{model-path: m, tp: 8}",
-    "line": LINE,
-    "serve": "sglang serve m --tp 8",
-    "bare": "sglang serve",
-    "log": "server_args={'model_path': 'm', 'tp_size': 8}",
-}
-
-HOSTILE = [
-    "a b",
-    "$(x)",
-    "`x`",
-    "it's",
-    '"',
-    "\\",
-    "a\nb",
-    '{"a": [1, "b c"]}',
-    "",
-    "*",
-    "~",
-    "#x",
-    "é",
-    "-1",
-    "--x",
-    "%i",
-    "$A",
-    "${A}",
-    "true",
-    "010",
-    "1e3",
-    "null",
-    "a: b",
-    "\x07",
-    "\u2028",
-    "\x85",
-    "\U0001f600",
-    "\\n",
-    "x\\",
-    "|",
-    "; ls",
-]
-TEXT = st.one_of(
-    st.sampled_from(HOSTILE),
-    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6),
-)
-ITEM = TEXT.filter(lambda text: not text.startswith("-"))
-NAMES = sorted(set(TABLE.specs) - {"config"})
-USED = [
-    "model-path",
-    "tp-size",
-    "ep-size",
-    "enable-nccl-nvls",
-    "lora-paths",
-    "enable-metrics",
-    "served-model-name",
-    "cuda-graph-bs-decode",
-]
-
-
-@st.composite
-def flag_values(draw: st.DrawFn) -> dict[str, Value]:
-    flags: dict[str, Value] = {}
-    for name in draw(st.lists(st.sampled_from([*NAMES, *USED * 20]), unique=True, max_size=7)):
-        match TABLE.specs[name].style:
-            case "switch":
-                flags[name] = True
-            case "bool-optional":
-                flags[name] = draw(st.booleans())
-            case "list":
-                flags[name] = tuple(draw(st.lists(ITEM, min_size=1, max_size=3)))
-            case "optional-value":
-                flags[name] = draw(st.one_of(st.just(True), TEXT))
-            case "value":
-                flags[name] = draw(TEXT)
-    if draw(st.booleans()):
-        flags["fork-flag"] = draw(st.one_of(st.just(True), TEXT, st.tuples(ITEM, ITEM)))
-    return flags
-
-
-ENV = st.dictionaries(st.sampled_from(["A", "B", "FOO", "NCCL_DEBUG", "NEW"]), TEXT, max_size=4)
-
-
-def in_a_config_file(flags: dict[str, Value]) -> dict[str, Value]:
-    """Those that SGLang takes from a file."""
-    return {
-        name: value
-        for name, value in flags.items()
-        if name == "fork-flag"
-        or (
-            (not isinstance(value, str) or TABLE.is_value(value))
-            and (
-                TABLE.specs[name].config_file
-                and (value is not True or TABLE.specs[name].style == "switch")
-            )
-        )
-    }
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -207,6 +62,66 @@ def test_what_is_written_is_read_as_the_new_config(
         return
     written = write_command(command, new, TABLE)
     assert read_command(written, TABLE).config == new
+
+
+@pytest.mark.parametrize("form", ["unit", "container-unit"])
+@given(flags=flag_values(), env=ENV)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+def test_a_unit_with_its_drop_in_is_read_as_the_new_config(
+    form: str, flags: dict[str, Value], env: dict[str, str]
+) -> None:
+    command = read_command(FORMS[form], TABLE)
+    new = Config.of(flags, env)
+    drop_in = write_drop_in(command, new, TABLE)
+    assert read_command(f"{FORMS[form]}\n{drop_in}", TABLE).config == new
+
+
+def test_a_drop_in_holds_what_changes_and_nothing_else() -> None:
+    command = read_command(UNIT, TABLE)
+    assert write_drop_in(command, command.config) == ""
+    changes = (SetFlag("tp-size", "4"), SetEnv("A", "2"))
+    drop_in = write_drop_in(command, apply(command.config, changes))
+    assert drop_in.split("[Service]\n")[1] == (
+        "Environment=A=2\nExecStart=\nExecStart=/usr/bin/python3 -m sglang.launch_server \\\n"
+        "    --model-path m \\\n    # eight of them\n    --tp 4 \\\n"
+        '    --served-model-name "a b"\n'
+    )
+    fewer = write_drop_in(command, apply(command.config, [UnsetEnv("NCCL_DEBUG")]))
+    assert fewer.split("[Service]\n")[1] == (
+        'Environment=\nEnvironment="FOO=a b"\nEnvironment=A=1\n'
+    )
+
+
+def test_a_manifest_changes_in_its_items_only() -> None:
+    changes = (
+        SetFlag("tp-size", "4"),
+        SetFlag("trust-remote-code", True),
+        UnsetFlag("served-model-name"),
+        SetEnv("A", "2"),
+        SetEnv("NEW", "yes"),
+        UnsetEnv("FOO"),
+    )
+    assert edited(POD, *changes) == POD.replace('value: "1"', 'value: "2"').replace(
+        "      env:\n", '      env:\n        - name: NEW\n          value: "yes"\n'
+    ).replace("        - name: FOO\n          value: a b\n", "").replace(
+        '"--tp=8"', '--tp-size\n        - "4"'
+    ).replace(
+        '        - --served-model-name\n        - "$(FOO) $$(x)"\n',
+        "        - --trust-remote-code\n",
+    )
+
+
+def test_a_script_in_a_manifest_stays_a_block() -> None:
+    changes = (SetFlag("tp-size", "4"), SetFlag("trust-remote-code", True), SetEnv("A", "2"))
+    assert edited(DEPLOYMENT, *changes) == DEPLOYMENT.replace("A=1", "A=2").replace(
+        "--tp 8\n", "--tp 4 \\\n            --trust-remote-code\n"
+    )
+
+
+def test_a_batch_script_keeps_its_directives() -> None:
+    assert edited(BATCH, SetFlag("tp-size", "4"), UnsetEnv("FOO")) == BATCH.replace(
+        "--tp 8", "--tp 4"
+    ).replace(" FOO='a b'", "")
 
 
 @pytest.mark.parametrize("form", [f for f in FORMS if f not in ("log", "flow-yaml")])

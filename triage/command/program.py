@@ -32,6 +32,7 @@ WRAPPERS = {
 }
 WRAPPER_OPERANDS = {"taskset": 1, "chrt": 1}
 TIMEOUT_WITH_VALUE = ("-s", "-k")
+LAUNCHERS = frozenset(["srun", "mpirun", "mpiexec"])
 SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh"])
 MAX_DEPTH = 4
 
@@ -116,9 +117,21 @@ def _peel(words: Sequence[Word], layers: list[Layer], peeled: _Peeled, base: str
         peeled.at = end
     elif base in PROGRAMS:
         return _peel_docker(words, layers, peeled)
+    elif base in LAUNCHERS:
+        return _peel_launcher(words, peeled)
     else:
         return False
     return True
+
+
+def _peel_launcher(words: Sequence[Word], peeled: _Peeled) -> bool:
+    """`srun OPTIONS bash -c STRING`: the options, which are many, end where a shell begins."""
+    for at in range(peeled.at + 1, len(words)):
+        if _base(words[at].value) in SHELLS and words[at + 1 :]:
+            peeled.kept += values(words[peeled.at : at])
+            peeled.at = at
+            return True
+    return False
 
 
 def _peel_env(words: Sequence[Word], layer: Layer, peeled: _Peeled) -> None:

@@ -21,6 +21,7 @@ from triage.command.configfile import (
     load_for_command,
     read_config_file,
 )
+from triage.command.manifest import is_manifest, locate_manifest
 from triage.command.program import no_server
 from triage.command.script import locate_script
 from triage.command.source import Located, values
@@ -48,6 +49,7 @@ HINT = "triage config --help"
 # A date and a time at the start of a line; a script has no such lines.
 LOG_LINE = re.compile(r"(?m)^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 LOG_LINES = 2
+IS_BATCH = re.compile(r"^#SBATCH[ \t]", re.MULTILINE)
 
 
 def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerCommand:
@@ -55,7 +57,7 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
 
     Args:
         text: A command line, script, `docker run` line, systemd unit, SGLang
-            config file, or a log with a `server_args=` line.
+            Kubernetes manifest, config file, or a log with a `server_args=` line.
         table: The flags of the engine's version.
         base: The folder in which a `--config FILE` of the command is looked up.
 
@@ -82,9 +84,14 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
         )
     if IS_UNIT.search(text):
         return _of_located(locate_unit(text), "the unit", text, table, base)
+    if is_manifest(text):
+        return _of_located(locate_manifest(text), "the manifest", text, table, base)
     if LOOKS_LIKE.match(text):
         return _of_config_file(text, table)
-    return _of_located(locate_script(text), "the command", text, table, base)
+    command = _of_located(locate_script(text), "the command", text, table, base)
+    if command.form == "shell" and IS_BATCH.search(text):
+        return replace(command, form="sbatch")
+    return command
 
 
 def read_command_file(path: Path, table: FlagTable) -> ServerCommand:

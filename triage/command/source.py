@@ -93,7 +93,7 @@ class Layer:
     sites: list[EnvSite] = field(default_factory=list)
     link: Word | None = None
     env_at: int = 0
-    env_as: Literal["prefix", "docker", "unit"] = "prefix"
+    env_as: Literal["prefix", "docker", "unit", "manifest"] = "prefix"
 
 
 @dataclass(slots=True)

@@ -15,7 +15,9 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from triage.command import manifest
 from triage.command.configfile import write_config_file
+from triage.command.manifest import ManifestLayer, locate_manifest
 from triage.command.script import locate_script
 from triage.command.source import SHELL, UNIT, EnvSite, Layer, Located, Word, unit_environment
 from triage.command.unit import locate_unit
@@ -31,6 +33,7 @@ GAP = re.compile(r"(?:[ \t\r\n]|\\\r?\n)+\Z")
 WHOLE_GAP = re.compile(r"(?:[ \t\r\n]|\\\r?\n)+")
 
 
+LOCATE = {"systemd": locate_unit, "kubernetes": locate_manifest}
 LANGUAGES = {"systemd": "ini", "sglang-config": "yaml", "kubernetes": "yaml"}
 
 
@@ -53,8 +56,7 @@ def write_command(command: ServerCommand, config: Config, table: FlagTable | Non
         if table is not None:
             _check_config_file(config, table)
         return write_config_file(command.text, command.given, command.config, config)
-    locate = locate_unit if command.form == "systemd" else locate_script
-    located = locate(command.text)
+    located = LOCATE.get(command.form, locate_script)(command.text)
     if located is None:
         raise UsageError("the command's text starts no server any more", hint="read it again")
     edits = [_env_edits(layer, command.config, config) for layer in located.layers]
@@ -128,6 +130,12 @@ def _flag_edits(located: Located, command: ServerCommand, config: Config) -> lis
         for flag in config.flags
         if flag.name not in written and not (keep_file and old.get(flag.name) == flag.value)
     ]
+    if isinstance(layer, ManifestLayer):
+        moved = manifest.changed(command.config.env_values(), config.env_values())
+        for number, place in enumerate(located.words):
+            if number not in replaced and manifest.uses(layer.text[place.start : place.end], moved):
+                replaced[number] = [place.value]
+        return manifest.word_edits(layer, located, replaced, added)
     edits = _word_edits(layer, located, replaced)
     positional = replaced.get(-1)
     if located.positional and positional is not None:
@@ -232,6 +240,8 @@ def _added_flags(
 def _env_edits(layer: Layer, old: Config, new: Config) -> list[Edit]:
     """Changes of the variables that this layer sets."""
     before, after = old.env_values(), new.env_values()
+    if isinstance(layer, ManifestLayer):
+        return manifest.env_edits(layer, before, after)
     gone = [site for site in layer.sites if site.name not in after]
     edits: list[Edit] = []
     for site in layer.sites:
@@ -285,6 +295,8 @@ def _added_env(located: Located, new: Config) -> tuple[int, list[Edit]]:
         return number, []
     layer = layers[number]
     at = layer.env_at
+    if isinstance(layer, ManifestLayer):
+        return number, manifest.added_env(layer, added)
     match layer.env_as:
         case "unit":
             text = "".join(f"Environment={unit_environment(n, v)}\n" for n, v in added)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.command import command_language, read_command_file, write_command
+from triage.command import command_language, read_command, read_command_file, write_command
 from triage.command.dropin import write_drop_in
 from triage.core.config import Config, ServerCommand
 from triage.core.diagnosis import Diagnosis
@@ -23,7 +23,7 @@ from triage.core.handover.propose import propose
 from triage.core.hide import hide_config, hide_literals, secret_values
 from triage.core.redact import MARKER
 from triage.core.server_args import find_dump
-from triage.errors import NothingError, UsageError, hint
+from triage.errors import NothingError, TriageError, UsageError, hint
 from triage.session.logs import classify, flag_table, log_sources
 
 PROGRAM = ("python3", "-m", "sglang.launch_server")
@@ -160,28 +160,61 @@ def fields_in(text: str) -> frozenset[str]:
 def written(command: ServerCommand, config: Config, table: FlagTable) -> Written:
     """The command with another config, in its own form; of a unit, a drop-in.
 
-    Secrets of both configs are hidden, also in the diff.
+    Secrets of both configs are hidden, also in the diff; what is printed is read as the
+    config with its secrets hidden, or a note says that it is not.
     """
     secrets = secret_values(command.config, config)
     try:
-        old = command.text if command.form != "server-args" else ""
-        old = old or write_command(command, command.config, table)
-        new = write_command(command, config, table)
-        text = write_drop_in(command, config, table) if command.form == "systemd" else new
+        old = _harmless(command, command.config, secrets, table)
+        new = _harmless(command, config, secrets, table)
+        text = new.text
+        if command.form == "systemd":
+            drop_in = _harmless(command, config, secrets, table, as_drop_in=True)
+            text, new = drop_in.text, _Harmless(new.text, exact=drop_in.exact)
     except UsageError as error:
         return Written(notes=tuple(filter(None, (error.message, error.hint))))
-    notes = [f"this form does not tell {what}: {how}" for what, how in command.unresolved]
-    shown = hide_literals(text, secrets)
-    if MARKER in shown:
+    notes = [f"{how} in {what} is not known here" for what, how in command.unresolved]
+    if MARKER in text:
         notes.append(f"{MARKER} stands for a secret that was hidden; put the value in its place")
+    if not new.exact:
+        notes.append("something that looks like a secret was hidden: compare before you paste")
     return Written(
-        text=shown,
+        text=text,
         language=command_language(command.form),
-        diff=diff_commands(hide_literals(old, secrets), hide_literals(new, secrets), "failed"),
+        diff=diff_commands(old.text, new.text, "failed"),
         notes=tuple(notes),
     )
 
 
-def shown_config(config: Config | None) -> Config | None:
-    """The config as it may be shown."""
-    return None if config is None else hide_config(config)
+@dataclass(frozen=True, slots=True)
+class _Harmless:
+    """A command without secrets, and whether it still says what was meant."""
+
+    text: str
+    exact: bool
+
+
+def _harmless(
+    command: ServerCommand,
+    config: Config,
+    secrets: Sequence[str],
+    table: FlagTable,
+    *,
+    as_drop_in: bool = False,
+) -> _Harmless:
+    """The command with its secrets hidden where they stand, else with hidden values put in.
+
+    The first keeps a variable that holds a secret; the second is exact whatever the quoting.
+    """
+    write = write_drop_in if as_drop_in else write_command
+    before = f"{command.text}\n" if as_drop_in else ""
+    meant = hide_config(config)
+    tried = ""
+    for one, hidden in ((config, secrets), (meant, ())):
+        tried = hide_literals(write(command, one, table), hidden)
+        try:
+            if read_command(before + tried, table).config == meant:
+                return _Harmless(tried, exact=True)
+        except TriageError:
+            continue
+    return _Harmless(tried, exact=False)
