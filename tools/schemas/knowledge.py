@@ -94,7 +94,9 @@ class Cause(Document):
 class Command(Document):
     """What a server command sets, in canonical names."""
 
-    form: Literal["argv", "shell", "docker", "systemd", "sglang-config", "server-args"]
+    form: Literal[
+        "argv", "shell", "docker", "systemd", "sbatch", "kubernetes", "sglang-config", "server-args"
+    ]
     """The form in which the command was given."""
     program: list[str]
     """The words before the server's flags."""

@@ -17,8 +17,8 @@ def command(file: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
     """Read a server command and print what it sets, in canonical names.
 
     CMDFILE is a script, a one-line command, a `docker run` line, a systemd
-    unit, an SGLang --config YAML, or a log with a `server_args=` line; with -
-    it is read from standard input.
+    unit, an sbatch script, a Kubernetes manifest, an SGLang --config YAML, or a
+    log with a `server_args=` line; with - it is read from standard input.
     """
     from triage.command import read_command_file
     from triage.core.config import Flag, words

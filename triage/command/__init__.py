@@ -1,7 +1,7 @@
 """Read server commands as people have them, and write them back with another config.
 
-In:  an argv, a shell script or line, a `docker run` line, a systemd unit, an
-     SGLang config file, or the `server_args=` line of a log.
+In:  an argv, a shell script or line, a `docker run` line, a systemd unit, an sbatch script,
+     a Kubernetes manifest, an SGLang config file, or the `server_args=` line of a log.
 Out: ServerCommand; the same text with another config.
 Not: running anything.
 """

@@ -184,7 +184,7 @@ class ServerCommand:
     that only a shell on the user's machine could know: (which, as it is written).
     """
 
-    form: str  # argv | shell | docker | systemd | sglang-config | server-args
+    form: str  # argv, shell, docker, systemd, sbatch, kubernetes, sglang-config or server-args
     program: tuple[str, ...]
     config: Config
     wrapper: tuple[str, ...] = ()
