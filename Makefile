@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types test e2e sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
+.PHONY: help install demo lint types browser test e2e sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -30,6 +30,9 @@ lint: install  ## format, lint, import contracts
 
 types: install  ## mypy, strict
 	$(BIN)/mypy
+
+browser:  ## a browser for the tests of pages, from the system's packages
+	tools/browser.sh
 
 test: install  ## every test that needs no SGLang
 	$(BIN)/pytest -m "not e2e"
