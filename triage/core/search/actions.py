@@ -60,31 +60,43 @@ class Worth:
 
 
 def best_masks(h: Hypotheses, worth: Worth) -> tuple[Masks, Floats]:
-    """(H,) the worthiest mask that starts under each hypothesis, and its worth."""
-    space, hits = h.evidence.space, candidates_of(h.evidence.space).hits
-    full = np.uint64(space.full)
-    best, value = np.zeros(len(h), dtype=np.uint64), np.full(len(h), -np.inf)
-    count = (h.mask != NEVER).sum(axis=1)
+    """(H,) the worthiest mask that starts under each hypothesis, and its worth.
+
+    Of each cause one flag has to go, or a flag that repairs it has to stay: every way of
+    doing so is one row of a long table, in which each hypothesis has a stretch.
+    """
+    space, cand = h.evidence.space, candidates_of(h.evidence.space)
+    size, width = h.mask.shape
+    real = h.mask != NEVER
+    flags = np.where(real, cand.count[h.place], 1)
     unless = h.unless()
-    for m in np.unique(count):
-        rows = np.nonzero(count == m)[0]
-        columns = [hits[h.place[rows, i]] for i in range(m)]  # causes come first in a row
-        saved = None if unless is None else unless[rows]
-        options = range(GENERATORS - 1 if saved is None else GENERATORS)
-        for picks in product(options, repeat=int(m)):
-            gone = np.zeros(len(rows), dtype=np.uint64)
-            for column, pick in zip(columns, picks, strict=True):
-                if pick < GENERATORS - 1:
-                    gone |= column[:, pick]
-            for pairs in _pairs(space):
-                left = full & ~gone & ~np.uint64(pairs)
-                kept = worth.of(left)
-                for i, pick in enumerate(picks):
-                    if saved is not None and pick == GENERATORS - 1:
-                        kept = np.where(saved[:, i] & left, kept, -np.inf)
-                better = kept > value[rows] + CLOSE
-                value[rows] = np.where(better, kept, value[rows])
-                best[rows] = np.where(better, left, best[rows])
+    ways = flags if unless is None else flags + (unless != 0)
+    stretch = ways.prod(axis=1)
+    begin = np.cumsum(stretch) - stretch
+    row = np.repeat(np.arange(size), stretch)
+    rest = np.arange(len(row)) - begin[row]
+    gone = np.zeros(len(row), dtype=np.uint64)
+    stay: list[tuple[Ints, Masks]] = []
+    for i in range(width):
+        rest, pick = np.divmod(rest, ways[row, i])
+        dropped = cand.hits[h.place[row, i], np.minimum(pick, GENERATORS - 1)]
+        drops = real[row, i] & (pick < flags[row, i])
+        gone |= np.where(drops, dropped, np.uint64(0))
+        if unless is not None:
+            repaired = np.nonzero(pick >= flags[row, i])[0]
+            stay.append((repaired, unless[row[repaired], i]))
+    best, value = np.zeros(size, dtype=np.uint64), np.full(size, -np.inf)
+    for pairs in _pairs(space):
+        left = np.uint64(space.full) & ~gone & ~np.uint64(pairs)
+        kept = worth.of(left)
+        for where, one_of in stay:
+            kept[where] = np.where(one_of & left[where], kept[where], -np.inf)
+        most = np.maximum.reduceat(kept, begin) if size else value
+        first = np.nonzero(kept >= most[row] - CLOSE)[0]
+        found, at = np.unique(row[first], return_index=True)
+        better = most[found] > value[found] + CLOSE
+        best[found[better]] = left[first[at[better]]]
+        value = np.maximum(value, most)
     if len(space.excluded) > PAIRS:
         best = np.array([space.trimmed(int(mask)) for mask in best], dtype=np.uint64)
         value = worth.of(best)

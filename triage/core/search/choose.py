@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from triage.core.search.actions import CLOSE, Worth
 from triage.core.search.candidates import Floats, Ints, Masks
 from triage.core.search.joint import NEVER, Hypotheses
 from triage.core.search.space import Space
@@ -43,6 +44,20 @@ class Probe:
     bits: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Aim:
+    """What ends a search for the best configuration.
+
+    `best` (H,) worth of the best under each hypothesis; `had` that of the best that started;
+    `doubt` how likely something better may be at the end.
+    """
+
+    best: Floats
+    had: float
+    doubt: float
+    worth: Worth
+
+
 class Chooser:
     """Scores probes against one set of hypotheses."""
 
@@ -53,6 +68,8 @@ class Chooser:
         bonus: Sequence[Bonus] = (),
         asked: frozenset[int] = frozenset(),
         again: frozenset[int] = frozenset(),
+        *,
+        aim: Aim | None = None,
     ) -> None:
         self.h = h
         self.space: Space = h.evidence.space
@@ -61,32 +78,70 @@ class Chooser:
         self.bonus = {b.mask: b.gain for b in bonus}
         self.asked = asked
         self.again = again
+        self.aim = aim
         self.needy = _unknown_needs(h)
         self.base = _entropy(_sums(region, h.weight, 0)[None])[0]
         self.whole = _entropy(h.weight[None])[0]
 
-    def scores(self, masks: Sequence[int]) -> tuple[Floats, Floats]:
-        """(P,) score, and bits about the decision, of each probe."""
+    def scores(self, masks: Sequence[int]) -> Floats:
+        """(P,) launches that each probe saves."""
         probes = np.array(masks, dtype=np.uint64)
-        codes = self.h.outcomes(probes)
-        kinds, flat = np.unique(codes, return_inverse=True)
-        flat = flat.reshape(codes.shape)
-        p, size, o, r = len(masks), len(self.h), len(kinds), self.regions
-        weight = np.broadcast_to(self.h.weight, (p, size))
-        row = np.arange(p)[:, None] * o
-        cells = ((row + flat) * r + self.region[None]).ravel()
-        table = _sums(cells, weight.ravel(), p * o * r).reshape(p, o, r)
-        outcome = table.sum(axis=2)
-        bits = self.base - (_plogp(outcome).sum(1) - _plogp(table).sum((1, 2)))
-        whole = -_plogp(outcome).sum(1)
-        score = bits / BITS + WHOLE * min(1.0, self.base) * whole
+        flat, starts, kinds = self._answers(probes)
+        if self.aim is None:
+            score = self._bits(flat, kinds) / BITS
+        else:
+            score = self._saved(self.aim, probes, flat, starts, kinds)
+        cells = (np.arange(len(probes))[:, None] * kinds + flat).ravel()
+        share = _sums(cells, self._weights(flat), len(probes) * kinds).reshape(-1, kinds)
+        score += WHOLE * min(1.0, self.base) * _entropy(share)
         for i, mask in enumerate(masks):
             gain = self.bonus.get(mask)
             if gain is not None:
                 score[i] += float((gain * self.h.weight).sum())
             if mask in self.again:
                 score[i] *= REPEATED
-        return score * (1 - self._rejected(probes)), bits
+        return score * (1 - self._rejected(probes))
+
+    def bits(self, mask: int) -> float:
+        """How much a launch tells about the decision."""
+        flat, _, kinds = self._answers(np.array([mask], dtype=np.uint64))
+        return float(self._bits(flat, kinds)[0])
+
+    def _answers(self, probes: Masks) -> tuple[Ints, np.ndarray, int]:
+        """(P, H) each answer as a small number, whether it is a start, how many there are."""
+        codes = self.h.outcomes(probes)
+        present = np.bincount(codes.ravel()) > 0
+        number = np.cumsum(present) - 1
+        return np.asarray(number[codes], dtype=np.int64), codes == 0, int(present.sum())
+
+    def _weights(self, flat: Ints) -> Floats:
+        return np.broadcast_to(self.h.weight, flat.shape).ravel()
+
+    def _split(self, flat: Ints, label: Ints, kinds: int, labels: int) -> Floats:
+        """(P, kinds, labels) how much weight each answer leaves on each label."""
+        rows = np.arange(len(flat))[:, None] * kinds
+        cells = ((rows + flat) * labels + label).ravel()
+        table = _sums(cells, self._weights(flat), len(flat) * kinds * labels)
+        return table.reshape(len(flat), kinds, labels)
+
+    def _bits(self, flat: Ints, kinds: int) -> Floats:
+        table = self._split(flat, self.region[None], kinds, self.regions)
+        return np.asarray(self.base - _left(table).sum(axis=1))
+
+    def _saved(self, aim: Aim, probes: Masks, flat: Ints, starts: np.ndarray, kinds: int) -> Floats:
+        """(P,) launches saved: what is left to do now, less what is after each answer.
+
+        Nothing is left once hardly anything can be better than the best that started; else
+        one launch, and one for each bit by which the best configuration is open.
+        """
+        done = np.maximum(aim.had, aim.worth.of(probes))
+        best = np.where(starts, done[:, None], aim.had)
+        label = np.where(aim.best[None] > best + CLOSE, self.region[None], self.regions)
+        table = self._split(flat, label, kinds, self.regions + 1)
+        mass = table.sum(axis=2)
+        better = mass - table[:, :, -1]
+        after = np.where(better <= aim.doubt * mass, 0.0, mass + _left(table))
+        return np.asarray(1 + self.base - after.sum(axis=1))
 
     def _rejected(self, probes: Masks) -> Floats:
         """(P,) how likely the engine turns the launch down, for want of a flag that it lacks."""
@@ -96,20 +151,19 @@ class Chooser:
 
     def best(self, pool: Iterable[int]) -> Probe | None:
         """The best probe of the pool or near it; None if there is none to launch."""
-        seen: dict[int, tuple[float, float]] = {}
+        seen: dict[int, float] = {}
         fresh = [m for m in dict.fromkeys(pool) if self._may(m)]
         for _ in range(ROUNDS + 1):
             if not fresh:
                 break
-            score, bits = self.scores(fresh)
-            seen.update(zip(fresh, zip(score.tolist(), bits.tolist(), strict=True), strict=True))
-            top = sorted(seen, key=lambda m: (-seen[m][0], m))[:BEAM]
+            seen.update(zip(fresh, self.scores(fresh).tolist(), strict=True))
+            top = sorted(seen, key=lambda m: (-seen[m], m))[:BEAM]
             near = {self._flipped(m, j) for m in top for j in self.space.bits(self.space.full)}
             fresh = [m for m in sorted(near) if m not in seen and self._may(m)]
         if not seen:
             return None
-        mask = min(seen, key=lambda m: (-round(seen[m][0], 9), m))
-        return Probe(mask, *seen[mask])
+        mask = min(seen, key=lambda m: (-round(seen[m], 9), m))
+        return Probe(mask, seen[mask], self.bits(mask))
 
     def _may(self, mask: int) -> bool:
         return mask not in self.asked and self.space.lawful(mask)
@@ -139,6 +193,11 @@ def _unknown_needs(h: Hypotheses) -> Floats:
 def _sums(label: Ints, weight: Floats, least: int) -> Floats:
     """The weight of each label, from 0."""
     return np.asarray(np.bincount(label, weights=weight, minlength=least), dtype=np.float64)
+
+
+def _left(table: Floats) -> Floats:
+    """(P, kinds) weight of each answer times the bits that are open after it."""
+    return np.asarray(_plogp(table.sum(axis=2)) - _plogp(table).sum(axis=2))
 
 
 def _plogp(table: Floats) -> Floats:

@@ -88,7 +88,6 @@ def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
     answers: dict[int, list[str | None]] = {}
     told = [e for e in entries if e.seen is not Seen.UNRESOLVED]
     failures = [signature(e) if e.seen is Seen.FAILS else None for e in told]
-    names = tuple(dict.fromkeys(name for name in failures if name is not None))
     masks = [space.mask(e.items) for e in told]
     phase = [_phase(e) for e in told]
     for mask, failure in zip(masks, failures, strict=True):
@@ -97,27 +96,30 @@ def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
     if not noise and unsteady(answers):
         noise = USUAL
     found = () if noise else conflicts(space, answers)
+    # A cause has one phase, the machine strikes in any: where it may, a name is one failure
+    # in each phase.
+    apart = [p if noise.transient else -1 for p in phase]
+    shown = [None if f is None else (f, p) for f, p in zip(failures, apart, strict=True)]
+    kinds = list(dict.fromkeys(kind for kind in shown if kind is not None))
     top = heaviest(known.problem)
     wanted = space.mask(top) if top is not None else 0
-    first = next((f for m, f in zip(masks, failures, strict=True) if m == wanted and f), None)
+    first = next((f for m, f in zip(masks, shown, strict=True) if m == wanted and f), None)
     places = {key: j for j, key in enumerate(space.keys)}
     suspects: list[frozenset[int]] = []
-    for name in names:
-        said = {s for e, f in zip(told, failures, strict=True) if f == name for s in e.suspects}
+    for kind in kinds:
+        said = {s for e, f in zip(told, shown, strict=True) if f == kind for s in e.suspects}
         suspects.append(frozenset(places[s] for s in said if s in places))
     return Evidence(
         space=space,
         noise=noise,
         masks=np.array(masks, dtype=np.uint64),
-        failure=np.array(
-            [STARTED if f is None else names.index(f) for f in failures], dtype=np.int64
-        ),
+        failure=np.array([STARTED if f is None else kinds.index(f) for f in shown], dtype=np.int64),
         phase=np.array(phase, dtype=np.int64),
-        names=names,
+        names=tuple(name for name, _ in kinds),
         phases=tuple(
-            max(p for p, f in zip(phase, failures, strict=True) if f == name) for name in names
+            max(p for p, f in zip(phase, shown, strict=True) if f == kind) for kind in kinds
         ),
-        first=-1 if first is None else names.index(first),
+        first=-1 if first is None else kinds.index(first),
         suspects=tuple(suspects),
         conflicts=found,
     )

@@ -11,12 +11,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from triage.core.search.belief import Belief
+from triage.core.search.candidates import candidates_of
 from triage.core.search.goals import Decision
 from triage.core.search.joint import NEVER, UNSEEN
 from triage.core.trials import Problem
 from triage.core.wording import join, listed
 
 TOLD = 0.08  # an answer less likely than this is not spelled out
+ANSWERS = 2  # so many are, the likeliest
 MOSTLY = 0.5
 NAMED = 3  # items; more of a cause's are counted
 
@@ -78,43 +80,47 @@ def _share(belief: Belief, mask: int) -> str:
 
 
 def _answers(belief: Belief, mask: int) -> list[str]:
-    """What a start, and each failure that is likely, would point at."""
+    """What a start, and the failures that are likely, would point at; the rest in one clause."""
     h = belief.hypotheses
     if not belief.explained:
         return []
     codes = h.outcomes(np.array([mask], dtype=np.uint64))[0]
     names = belief.evidence.names
-    said: list[str] = []
-    groups: list[tuple[float, str, np.ndarray]] = []
-    for code in np.unique(codes[codes <= len(names)]):
-        rows = codes == code
-        answer = "If it starts" if code == 0 else f"if it fails with {names[code - 1]}"
-        groups.append((float(h.weight[rows].sum()), answer, rows))
-    new = codes > len(names)
-    if new.any():
-        groups.append((float(h.weight[new].sum()), "if it fails in a new way", new))
-    for chance, answer, rows in groups:
-        if chance >= TOLD:
-            said.append(f"{answer} ({chance:.0%}), {_points_at(belief, rows)}")
+    groups: dict[str, np.ndarray] = {}
+    for code in np.unique(codes).tolist():
+        if code > len(names):
+            answer = "if it fails in a new way"
+        else:
+            answer = f"if it fails with {names[code - 1]}" if code else "if it starts"
+        groups[answer] = groups.get(answer, np.zeros(len(h), dtype=bool)) | (codes == code)
+    told = sorted(
+        ((float(h.weight[rows].sum()), answer) for answer, rows in groups.items()), reverse=True
+    )
+    said = [
+        f"{answer} ({chance:.0%}), {_points_at(belief, groups[answer])}"
+        for chance, answer in told[:ANSWERS]
+        if chance >= TOLD
+    ]
     text = "; ".join(said)
     return [f"{text[0].upper()}{text[1:]}."] if text else []
 
 
 def _points_at(belief: Belief, rows: np.ndarray) -> str:
-    """The causes that most of these hypotheses share, or how many sorts of them are left."""
+    """The likeliest cause if most of these hypotheses share one, or how many are left."""
     h = belief.hypotheses
-    total = float(h.weight[rows].sum())
-    chances: dict[tuple[int, int], float] = {}
-    for row in np.nonzero(rows)[0]:
-        for m, d in zip(h.mask[row].tolist(), h.failure[row].tolist(), strict=True):
-            if m != int(NEVER) and d != UNSEEN:
-                chances[m, d] = chances.get((m, d), 0.0) + float(h.weight[row]) / total
-    sure = sorted((c for c in chances if chances[c] >= MOSTLY), key=lambda c: (-chances[c], c))
-    if sure:
-        return "; ".join(
-            f"{belief.evidence.names[d]} is probably {_cause(belief, m)}" for m, d in sure[:2]
-        )
-    return f"{len({m for m, _ in chances})} possible causes are left"
+    seen = rows[:, None] & (h.mask != NEVER) & (h.failure != UNSEEN)
+    weight = np.broadcast_to(h.weight[:, None], seen.shape)[seen]
+    pairs = np.stack([h.place[seen], h.failure[seen]], axis=1)
+    kinds, back = np.unique(pairs, axis=0, return_inverse=True)
+    if not len(kinds):
+        return "the cause is one not seen yet"
+    chances = np.bincount(back.ravel(), weights=weight) / float(h.weight[rows].sum())
+    top = int(chances.argmax())
+    if chances[top] < MOSTLY:
+        return f"{len(set(kinds[:, 0].tolist()))} possible causes are left"
+    place, d = kinds[top].tolist()
+    mask = int(candidates_of(belief.space).masks[place])
+    return f"{belief.evidence.names[d]} is probably {_cause(belief, mask)}"
 
 
 def _cause(belief: Belief, mask: int) -> str:

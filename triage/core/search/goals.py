@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triage.core.search.actions import cover
+from triage.core.search.actions import Worth, cover
 from triage.core.search.belief import SURE, Belief
 from triage.core.search.bound import Bar, minimal, worthiest
 from triage.core.search.candidates import Floats, Ints
-from triage.core.search.choose import Bonus, Chooser, Probe, pool
+from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
-FINISH = 0.8  # a launch of what is best saves so many
 PROOF = 0.6  # what a failing set that bars all that is better saves
 ALONE = 0.8  # a suspect that fails alone
 WHOLE_TRUTH = 0.98  # goal all: several claims at once
@@ -65,20 +64,20 @@ def best(belief: Belief, stop: str) -> Decision | None:
         return Decision(None, level="97%")
     actions = belief.actions
     gains: dict[int, Floats] = {}
-    had = -np.inf if belief.best is None else space.value(belief.best)
+    aim, finishing = None, set[int]()
     if not settled:
-        for a in range(min(12, len(actions))):
-            if actions.value[a] > had + CLOSE:
-                gains[int(actions.mask[a])] = FINISH * actions.right[a]
-    finishing = set(gains)
+        had = -np.inf if belief.best is None else space.value(belief.best)
+        aim = Aim(actions.best, had, 1 - SURE, Worth(space))
+        few = zip(actions.mask[:12].tolist(), actions.value[:12].tolist(), strict=True)
+        finishing = {mask for mask, value in few if value > had + CLOSE}
     if stop == "proved":
         value = space.value(belief.best) if settled and belief.best is not None else None
         for mask, share in _Bars(belief, bars, value).shares():
             fails = h.fails(np.array([mask], dtype=np.uint64))[0]
             gains[mask] = gains.get(mask, np.zeros(len(h))) + PROOF * share * fails
     region = np.zeros(len(h), dtype=np.int64) if settled else actions.region
-    extra = list(gains) if settled else [*pool(h, actions.mask, belief.luck()), *gains]
-    probe, left = _choose(belief, region, gains, extra)
+    extra = list(gains) if settled else [*pool(h, actions.mask, belief.luck()), *finishing, *gains]
+    probe, left = _choose(belief, region, gains, extra, aim)
     if probe is None:
         return None
     kind = "finish" if probe.mask in finishing else "bar" if probe.mask in gains else "split"
@@ -247,11 +246,15 @@ def _unproved(belief: Belief, rows: np.ndarray) -> list[int]:
 
 
 def _choose(
-    belief: Belief, region: Ints, gains: Mapping[int, Floats], masks: Iterable[int]
+    belief: Belief,
+    region: Ints,
+    gains: Mapping[int, Floats],
+    masks: Iterable[int],
+    aim: Aim | None = None,
 ) -> tuple[Probe | None, float]:
     bonus = [Bonus(mask, gain) for mask, gain in gains.items()]
     again = belief.evidence.asked if belief.evidence.noise else frozenset()
-    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed, again)
+    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed, again, aim=aim)
     return chooser.best(masks), float(chooser.base)
 
 

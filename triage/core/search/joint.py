@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from math import factorial
 
 import numpy as np
@@ -28,7 +27,8 @@ BEYOND = 0.25  # each further one
 NESTED, SAME = 0.20, 0.15  # a second cause is nested in the first; shares its failure
 MACHINE = 0.3  # a failure that the machine brings has a cause among the flags as well
 SECOND_MACHINE = 0.1  # two failures are the machine's, against one
-DRAWS = 400
+RARE = 1e-5  # components below this share of the likeliest are left out
+DRAWS = 1600
 NEVER = np.uint64(1 << 63)  # in a mask: no launch holds it
 UNSEEN = -1
 
@@ -99,7 +99,12 @@ class _Draw:
         self.single = found.priors * found.own
         self.one = self.single.sum(axis=1)
         self.also = found.priors * found.mixed
-        self.pairs = [self._pairs(d) for d in range(self.names)]
+        stray, shown = found.shows
+        self.pairs = {(d, False): self._pairs(d, stray, shown) for d in range(self.names)}
+        if self.evidence.noise.transient:
+            self.pairs |= {
+                (d, True): self._pairs(d, found.machine, shown) for d in range(self.names)
+            }
         self.hidden = found.unseen * self.cand.prior[None, :]
         self.rest = float(self.hidden.sum())
         self.nests: dict[tuple[str, int, int], tuple[Floats, float]] = {}
@@ -110,7 +115,7 @@ class _Draw:
 
     # --- two causes of one failure -------------------------------------------------------------
 
-    def _pairs(self, d: int) -> tuple[Ints, Floats, float]:
+    def _pairs(self, d: int, stray: float, shown: float) -> tuple[Ints, Floats, float]:
         """Patterns of the failure's launches, the weight of each pair of them, and the sum."""
         weight = self.found.priors[d] * self.found.apart[d]
         alive = weight > 0
@@ -125,14 +130,13 @@ class _Draw:
         both = patterns[:, None] | patterns[None, :]
         held = np.bitwise_count(both.astype(np.uint64)).astype(np.float64)
         launches = int((self.evidence.failure == d).sum())
-        stray, shown = self.found.shows
         with np.errstate(divide="ignore"):
             fit = np.power(shown, held) * np.power(stray, np.maximum(0, launches - held))
         table = fit * mass[:, None] * mass[None, :] / 2
         return patterns, table, float(table.sum())
 
-    def _draw_pairs(self, d: int, size: int) -> Ints:
-        patterns, table, _ = self.pairs[d]
+    def _draw_pairs(self, d: int, size: int, *, machine: bool) -> Ints:
+        patterns, table, _ = self.pairs[d, machine]
         cells = self._pick(table.ravel(), size)
         sides = np.stack(np.divmod(cells, len(patterns)), axis=1)
         weight = self.found.priors[d] * self.found.apart[d]
@@ -180,24 +184,32 @@ class _Draw:
     def parts(self) -> list[_Part]:
         """Every component with a weight above nothing."""
         found: list[_Part] = []
-        noise = self.evidence.noise
-        options: list[list[tuple[int, bool, float]]] = []
-        for d in range(self.names):
-            own = [(1, False, float(self.one[d])), (2, False, SAME * self.pairs[d][2])]
-            if noise.transient:
-                own.append((0, True, (1 - MACHINE) * float(self.found.transient[d])))
-                own.append((1, True, MACHINE * float(self.also[d].sum())))
-            options.append([option for option in own if option[2] > 0])
-        for chosen in product(*options):
-            counts = tuple(k for k, _, _ in chosen)
-            mixed = tuple(machine for _, machine, _ in chosen)
-            weight = float(np.prod([w for _, _, w in chosen])) if chosen else 1.0
-            if sum(mixed) > 1:
-                weight *= SECOND_MACHINE
+        for counts, mixed, weight in self._counts():
+            struck = {self.evidence.names[d] for d, machine in enumerate(mixed) if machine}
+            fewer = SECOND_MACHINE ** max(0, len(struck) - 1)
             for unseen in (0, 1, 2):
-                found += self._with(counts, mixed, weight, unseen)
+                found += self._with(counts, mixed, weight * fewer, unseen)
         total = sum(part.weight for part in found)
         return [part for part in found if part.weight > 1e-4 * total]
+
+    def _counts(self) -> list[tuple[tuple[int, ...], tuple[bool, ...], float]]:
+        """How many causes each failure may have, whether the machine brings it, and the weight."""
+        found: list[tuple[tuple[int, ...], tuple[bool, ...], float]] = [((), (), 1.0)]
+        for d in range(self.names):
+            own = [(1, False, float(self.one[d])), (2, False, SAME * self.pairs[d, False][2])]
+            if self.evidence.noise.transient:
+                own.append((0, True, (1 - MACHINE) * float(self.found.transient[d])))
+                own.append((1, True, MACHINE * float(self.also[d].sum())))
+                own.append((2, True, MACHINE * SAME * self.pairs[d, True][2]))
+            found = [
+                ((*counts, k), (*mixed, machine), weight * share)
+                for counts, mixed, weight in found
+                for k, machine, share in own
+                if share > 0
+            ]
+            least = RARE * max((weight for _, _, weight in found), default=0.0)
+            found = [one for one in found if one[2] > least]
+        return found
 
     def _with(
         self, counts: tuple[int, ...], mixed: tuple[bool, ...], weight: float, unseen: int
@@ -280,7 +292,7 @@ class _Draw:
                 weight = self.also[d] if part.mixed[d] else self.single[d]
                 add(self._pick(weight, size), phase, d)
             else:
-                two = self._draw_pairs(d, size)
+                two = self._draw_pairs(d, size, machine=part.mixed[d])
                 add(two[:, 0], phase, d)
                 add(two[:, 1], phase, d)
         for _ in range(unseen):
@@ -393,13 +405,18 @@ def _empty(evidence: Evidence) -> Hypotheses:
 
 def _outcomes(h: Hypotheses, probes: Masks) -> Ints:
     names = len(h.evidence.names)
-    inside = h.strikes(probes)
     # Earliest phase first; the failure of all that is wanted goes before others of its phase.
     rank = h.phase * 4 + np.where(h.failure == h.evidence.first, 0, 1)
-    late = np.int64(1 << 40)
-    ranks = np.where(inside, rank[None], late)
-    first = ranks.argmin(axis=2)
+    by = np.argsort(rank, axis=1, kind="stable")
     code = np.where(h.failure >= 0, h.failure + 1, names + 1 + np.maximum(0, h.phase + 1))
-    chosen = np.take_along_axis(np.broadcast_to(code[None], inside.shape), first[..., None], 2)
-    found = np.take_along_axis(ranks, first[..., None], 2)
-    return np.asarray(np.where(found[..., 0] < late, chosen[..., 0], 0), dtype=np.int64)
+    masks, codes = np.take_along_axis(h.mask, by, 1), np.take_along_axis(code, by, 1)
+    repaired = h.unless()
+    saved = None if repaired is None else np.take_along_axis(repaired, by, 1)
+    found = np.zeros((len(probes), len(h)), dtype=np.int64)
+    lacks, has = ~probes[:, None], probes[:, None]
+    for i in reversed(range(masks.shape[1])):  # the earliest is written last
+        strikes = (masks[None, :, i] & lacks) == 0
+        if saved is not None:
+            strikes &= (saved[None, :, i] & has) == 0
+        np.copyto(found, codes[None, :, i], where=strikes)
+    return found

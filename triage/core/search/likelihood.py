@@ -56,6 +56,7 @@ class Likelihoods:
     own: Floats
     mixed: Floats
     shows: tuple[float, float]
+    machine: float
     transient: Floats
     unseen: Floats
     starts: Ints
@@ -91,12 +92,9 @@ def likelihoods(evidence: Evidence) -> Likelihoods:
         own[d] = apart[d] * np.prod(np.where(held, shown, stray), axis=0)
         priors[d] = _prior(candidates, evidence.suspects[d])
         if noise.transient:
-            # The machine picks its phase anew each time; a cause has one.
-            spread = len(set(phase[mine].tolist())) - 1
-            own[d] *= STRAY**spread
-            steady = PHASE_AGAIN ** (len(held) - 1 - spread)
-            transient[d] = noise.transient ** len(held) * steady
-            mixed[d] = apart[d] * np.prod(np.where(held, shown, noise.transient), axis=0)
+            stroke = noise.transient * PHASE_AGAIN
+            transient[d] = noise.transient * stroke ** (len(held) - 1)
+            mixed[d] = apart[d] * np.prod(np.where(held, shown, stroke), axis=0)
     seen = sorted({int(p) for p in phase if p >= 0})
     starts = np.array([-1, *seen], dtype=np.int64)
     unseen = np.zeros((len(starts), count))
@@ -116,6 +114,7 @@ def likelihoods(evidence: Evidence) -> Likelihoods:
         own=own,
         mixed=mixed,
         shows=(stray, shown),
+        machine=noise.transient * PHASE_AGAIN,
         transient=transient,
         unseen=unseen,
         starts=starts,
