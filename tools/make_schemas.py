@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from schemas.advice import Advice
 from schemas.ci import Audit, Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
@@ -46,6 +47,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "proposals": (Proposals, "triage/render/proposals.py"),
     "recommendation": (Recommendation, "triage/render/search_documents.py"),
     "confirmation": (Confirmation, "triage/render/confirmation.py"),
+    "advice": (Advice, "triage/render/advice_document.py"),
     "session": (Session, "triage/session/search.py and once.py"),
     "exit": (Exit, "triage/launch/supervise.py"),
     "cause": (Cause, "triage/render/knowledge_text.py"),

@@ -31,6 +31,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "noise": "How far a single launch can be trusted.",
         "budget": "What the search may spend.",
         "confirm": "What a confirmation asks of the server.",
+        "workload": "What the server is for; read by triage advise.",
         "assumptions": "What is taken for granted; printed in the runbook.",
         "reported": "What others measured; printed as reported, never as measured here.",
         "worth": "Whether items are worth more hours; printed in the runbook.",
@@ -90,6 +91,19 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     "RequiresPart": {
         "flag": "Key of an item.",
         "needs": "Key of another item, or a flag of the baseline.",
+    },
+    "FigurePart": {
+        "concurrency": "Sequences at once.",
+        "tokens_per_s": "Output tokens a second of all of them.",
+        "source": "Who measured it.",
+        "without": "Flags of the baseline that the measured server did not have.",
+    },
+    "WorkloadPart": {
+        "gpu": "The GPU, as nvidia-smi names it or short; else that of this machine.",
+        "gpus": "How many; 0: as many as tp-size and pp-size take.",
+        "input_tokens": "Tokens of a prompt.",
+        "output_tokens": "Tokens of an answer.",
+        "figures": "Throughputs that were measured, to hold against the model.",
     },
     "BudgetPart": {
         "trials": "Launches at most.",

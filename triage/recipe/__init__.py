@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Confirm",
+    "Figure",
     "Noise",
     "Range",
     "Recipe",
     "Repair",
+    "Workload",
     "dump_recipe",
     "load_recipe",
     "recipe_from_commands",
@@ -69,6 +71,27 @@ class Confirm:
     any_text: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A throughput that somebody measured, of all sequences; `without` names flags it lacked."""
+
+    concurrency: int
+    tokens_per_s: float
+    source: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What the server is for, for `triage advise`; `gpu` is "" if the recipe does not say it."""
+
+    gpu: str = ""
+    gpus: int = 0
+    input_tokens: int = 1024
+    output_tokens: int = 1024
+    figures: tuple[Figure, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """One bisection as the user asks for it.
@@ -94,6 +117,7 @@ class Recipe:
     ranges: tuple[Range, ...] = ()
     confirm: Confirm = Confirm()
     assumptions: tuple[Assumption, ...] = ()
+    workload: Workload = Workload()
     reported: tuple[str, ...] = ()
     worth: tuple[Worth, ...] = ()
     not_shown: tuple[Doubt, ...] = ()

@@ -30,7 +30,7 @@ from triage.core.trials import Item, Noise, Problem, left_out
 from triage.core.units import parse_duration
 from triage.core.wording import ENV, WITHOUT, item_key, settings, spell
 from triage.errors import UsageError, hint
-from triage.recipe import Confirm, Range, Recipe, Repair
+from triage.recipe import Confirm, Figure, Range, Recipe, Repair, Workload
 from triage.recipe.levels import chain
 from triage.recipe.places import Where, mistake
 from triage.recipe.schema import AssumptionPart, RecipeFile, WantedPart
@@ -76,6 +76,7 @@ class _Reading:
                 file.confirm.text == "any",
             ),
             assumptions=tuple(map(_assumption, file.assumptions)),
+            workload=self._workload(),
             reported=file.reported,
             worth=tuple(Worth(**part.model_dump()) for part in file.worth),
             not_shown=tuple(Doubt(**part.model_dump()) for part in file.not_shown),
@@ -267,6 +268,15 @@ class _Reading:
                 self._wrong((*where, "value"), f"{name}: leaving a switch out repairs nothing")
             repairs.append(Repair(SetFlag(name, value), part.cost, part.price))
         return tuple(repairs)
+
+    def _workload(self) -> Workload:
+        part = self.file.workload
+        figures = []
+        for index, one in enumerate(part.figures):
+            where: Where = ("workload", "figures", index, "without")
+            without = tuple(self._key(name, where) for name in one.without)
+            figures.append(Figure(one.concurrency, one.tokens_per_s, one.source, without))
+        return Workload(part.gpu, part.gpus, part.input_tokens, part.output_tokens, tuple(figures))
 
     def _choices(
         self, baseline: Config, items: tuple[Item, ...], pinned: tuple[str, ...]

@@ -138,6 +138,25 @@ class ClaimPart(_Strict):
     would_show: str = ""
 
 
+class FigurePart(_Strict):
+    """A throughput that somebody measured."""
+
+    concurrency: Annotated[int, Field(ge=1, le=100_000)]
+    tokens_per_s: Price
+    source: Text
+    without: tuple[Text, ...] = ()
+
+
+class WorkloadPart(_Strict):
+    """What the server is for, for `triage advise`."""
+
+    gpu: Annotated[str, Field(max_length=200)] = ""
+    gpus: Annotated[int, Field(ge=0, le=64)] = 0
+    input_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1024
+    output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1024
+    figures: tuple[FigurePart, ...] = ()
+
+
 class RecipeFile(_Strict):
     """A recipe as it is written."""
 
@@ -158,6 +177,7 @@ class RecipeFile(_Strict):
     budget: BudgetPart = BudgetPart()
     confirm: ConfirmPart = ConfirmPart()
     assumptions: tuple[Text | AssumptionPart, ...] = ()
+    workload: WorkloadPart = WorkloadPart()
     reported: tuple[Text, ...] = ()
     worth: tuple[WorthPart, ...] = ()
     not_shown: tuple[ClaimPart, ...] = ()

@@ -14,7 +14,7 @@ from triage.core.config import SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value
 from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.trials import Item, Problem
 from triage.core.wording import ENV
-from triage.recipe import Recipe
+from triage.recipe import Figure, Recipe, Workload
 
 # Words that no YAML reader takes for a number, a truth value, a date or syntax.
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*\Z")
@@ -59,6 +59,7 @@ def write_recipe(recipe: Recipe) -> str:
         f" concurrency: {list(recipe.confirm.concurrency)}, tokens: {recipe.confirm.tokens},"
         f" text: {'any' if recipe.confirm.any_text else 'judged'}}}",
         *_section("assumptions", map(_mapping, recipe.assumptions)),
+        *_workload(recipe.workload),
         *_section("reported", map(_quoted, recipe.reported)),
         *_section("worth", map(_mapping, recipe.worth)),
         *_section("not_shown", map(_mapping, recipe.not_shown)),
@@ -81,6 +82,25 @@ def _launch(recipe: Recipe) -> list[str]:
         f"  cwd: {_text(str(recipe.cwd))}",
         f"  patience: {{{waits}}}  # seconds",
     ]
+
+
+def _workload(workload: Workload) -> list[str]:
+    return [
+        "workload:",
+        f"  gpu: {_quoted(workload.gpu)}",
+        f"  gpus: {workload.gpus}",
+        f"  input_tokens: {workload.input_tokens}",
+        f"  output_tokens: {workload.output_tokens}",
+        *(f"  {line}" for line in _section("figures", map(_figure, workload.figures))),
+    ]
+
+
+def _figure(one: Figure) -> str:
+    without = ", ".join(map(_text, one.without))
+    return (
+        f"{{concurrency: {one.concurrency}, tokens_per_s: {one.tokens_per_s!r},"
+        f" source: {_quoted(one.source)}, without: [{without}]}}"
+    )
 
 
 def _rules(problem: Problem) -> list[str]:

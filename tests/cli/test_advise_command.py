@@ -1,0 +1,137 @@
+"""`triage advise` as a user meets it: text, JSON, the figure, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Run, is_an_error
+
+from triage.replay.landscape import Ending, write_landscape
+
+ROOT = Path(__file__).parents[2]
+RECIPE = ROOT / "recipes/kimi-k2.6-b300.yaml"
+TINY = """\
+schema: triage.recipe/1
+name: tiny
+baseline: {{flags: {{model-path: {model}, tp-size: {tp}}}}}
+wanted: [{{flag: ep-size, value: {tp}}}]
+"""
+
+
+def recipe(folder: Path, model: str, tp: int = 8) -> Path:
+    path = folder / "r.yaml"
+    path.write_text(TINY.format(model=model, tp=tp))
+    return path
+
+
+def test_the_founding_recipe_gets_its_advice(triage: Run) -> None:
+    done = triage("advise", RECIPE, "--concurrency", "1,64,1024")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(done.stdout.split())
+    for part in (
+        "pivot: keep tp-size 8, enable-nccl-nvls and speculative-algorithm DDTREE",
+        "next: NVFP4 checkpoint", "up to +37 % only if EP lifts the expert kernel",
+        "(not shown)", "+1 to +6 %", 'bound by HBM bandwidth": not shown: 7-24 %',
+        "reported by the founding case", "512 sequences at once", "C=1024",
+    ):  # fmt: skip
+        assert part in text, part
+
+
+@pytest.mark.real
+def test_a_session_counts_what_its_launches_showed(triage: Run, tmp_path: Path) -> None:
+    bare = frozenset[str]()
+    lost = Ending(
+        ends="exception", phase="weight-load", exception="ValueError", message="no such rank"
+    )
+    write_landscape(
+        tmp_path / "l.yaml", {bare: Ending(ends="starts"), frozenset({"ep-size"}): lost}
+    )
+    path = recipe(tmp_path, "/m/Kimi-K2.6")
+    path.write_text(
+        path.read_text().replace("name: tiny", "name: tiny\nengine: replay\nlandscape: l.yaml\nspeed: 1000")
+        .replace("tp-size: 8", "other: x").replace("{flag: ep-size, value: 8}", "{flag: ep-size}")
+    )  # fmt: skip
+    done = triage("bisect", path, "--session", "s")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(triage("advise", "s", "--gpu", "B300", "--json").stdout)
+    assert shown["simulated"]
+    expert = next(o for o in shown["options"] if o["key"] == "ep-size")
+    assert expert["status"] == "fails"
+    assert expert["chance_why"].startswith("unnamed: fails of something unnamed")
+    assert triage("advise", "s", "--gpu", "B300").stdout.startswith("simulated launches: ")
+
+
+def test_the_document_fits_its_schema_and_every_constant_has_a_source(triage: Run) -> None:
+    from jsonschema import Draft202012Validator
+
+    shown = json.loads(triage("advise", RECIPE, "--json", "--concurrency", "1,64").stdout)
+    schema = json.loads((ROOT / "docs/schema/advice-1.json").read_text())
+    assert [e.message for e in Draft202012Validator(schema).iter_errors(shown)] == []
+    assert next(iter(shown)) == "schema"
+    assert all(c["source"] for c in shown["constants"])
+    assert [b["concurrency"] for b in shown["baseline"]] == [1, 64]
+
+
+def test_a_slow_measurement_is_told(triage: Run) -> None:
+    done = triage(
+        "advise", RECIPE, "--gpu", "H200", "--measured", "16=302", "--verify-tokens", "16"
+    )
+    assert "3.6x slower than physics: look for queueing first" in " ".join(done.stdout.split())
+
+
+def test_a_models_own_config_comes_first(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    config = {
+        "num_hidden_layers": 4, "hidden_size": 1024, "num_attention_heads": 16, "vocab_size": 1000,
+        "intermediate_size": 4096, "num_experts": 16, "num_experts_per_tok": 2,
+        "moe_intermediate_size": 512, "num_key_value_heads": 4,
+    }  # fmt: skip
+    (tmp_path / "m/config.json").write_text(json.dumps(config))
+    done = triage("advise", recipe(tmp_path, str(tmp_path / "m")), "--gpu", "H100", "--json")
+    shown = json.loads(done.stdout)
+    assert shown["situation"]["model"] == "m (bf16)"
+    assert shown["situation"]["model_source"].endswith("m/config.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--gpu", "Voodoo2"], 2, "the GPU 'Voodoo2' is unknown; known are A100"),
+        (["--concurrency", "many"], 2, "'many' is no list of concurrencies"),
+        (["--concurrency", "0"], 2, "'0' is no list"),
+        (["--measured", "64:3"], 2, "'64:3' is no figure"),
+        (["--gpus", "4"], 2, "the baseline takes 8 GPUs, and there are 4"),
+        (["--model-config", "none.json"], 2, "none.json: no config.json that can be read"),
+    ],
+)
+def test_what_cannot_be_answered_says_what_to_type(
+    triage: Run, words: list[str], code: int, says: str
+) -> None:
+    is_an_error(triage("advise", RECIPE, *words), code, says)
+
+
+def test_a_model_that_nobody_knows_is_asked_for(triage: Run, tmp_path: Path) -> None:
+    done = triage("advise", recipe(tmp_path, "/m/unheard-of"), "--gpu", "H100")
+    is_an_error(done, 2, "the model '/m/unheard-of' is unknown")
+
+
+def test_a_broken_config_is_no_traceback(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"hidden_size": 7}')
+    done = triage("advise", RECIPE, "--model-config", "c.json")
+    is_an_error(done, 2, "has no usable num_hidden_layers")
+
+
+def test_the_figure_is_an_svg_with_a_line_for_each_layout(triage: Run, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    done = triage("advise", RECIPE, "--figure", "f.svg")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "f.svg").read_text()
+    assert text.startswith("<svg")
+    for name in ("TP8", "TP8 + NVLS", "EP8", "DP attention + EP8", "with speculation"):
+        assert f">{name}<" in text, name
+    assert "<script" not in text
+    assert "http" not in text.replace("http://www.w3.org/", "")
