@@ -126,7 +126,7 @@ def _situation(recipe: Recipe, asked: Asked) -> Situation:
             "the baseline spans several nodes; one node is what is modelled",
             hint="triage advise --help",
         )
-    served = tuple(sorted(set(recipe.confirm.concurrency)))
+    served = tuple(sorted(set(recipe.confirm.concurrency or asked.concurrency or (1,))))
     shown = tuple(sorted(set(asked.concurrency))) or served
     node = node_of(part, gpus, model.expert_format)
     figures = [
@@ -150,7 +150,7 @@ def _situation(recipe: Recipe, asked: Asked) -> Situation:
         node=node,
         model_source=model_source,
         node_source=f"{gpus}x {part.name}, {gpu_source}",
-        served=served if recipe.confirm.concurrency != (1,) else shown,
+        served=served,
         shown=shown,
         input_tokens=float(asked.input_tokens or workload.input_tokens),
         output_tokens=float(asked.output_tokens or workload.output_tokens),

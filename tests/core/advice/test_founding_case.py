@@ -90,7 +90,7 @@ def test_ep_gains_nothing_or_loses_unless_it_lifts_its_kernel(founding: Advice) 
     assert expert.hypothesis is not None
     assert round(expert.hypothesis.high * 100) == 37
     assert "lifts the expert kernel" in expert.hypothesis.say
-    assert expert.hypothesis.shown_by == "triage probe moe-kernel"
+    assert expert.hypothesis.shown_by == "a benchmark of the expert kernel alone"
 
 
 def test_nvls_gains_one_to_six_percent(founding: Advice) -> None:
@@ -126,7 +126,7 @@ def test_it_says_when_ep_is_worth_it_again(founding: Advice) -> None:
     said = next(s for s in founding.decision.changed_by if "DP attention" in s)
     assert "512 sequences" in said
     assert "more than 8 GPUs" in said
-    assert any("triage probe moe-kernel" in s for s in founding.decision.changed_by)
+    assert any("expert kernel" in s for s in founding.decision.changed_by)
 
 
 def test_fusion_on_top_of_nvls_is_less_than_a_benchmark_shows(founding: Advice) -> None:
