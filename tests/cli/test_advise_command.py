@@ -43,25 +43,23 @@ def test_the_founding_recipe_gets_its_advice(triage: Run) -> None:
 
 @pytest.mark.real
 def test_a_session_counts_what_its_launches_showed(triage: Run, tmp_path: Path) -> None:
-    bare = frozenset[str]()
     lost = Ending(
         ends="exception", phase="weight-load", exception="ValueError", message="no such rank"
     )
-    write_landscape(
-        tmp_path / "l.yaml", {bare: Ending(ends="starts"), frozenset({"ep-size"}): lost}
-    )
-    path = recipe(tmp_path, "/m/Kimi-K2.6")
+    both = {frozenset[str](): Ending(ends="starts"), frozenset({"enable-nccl-nvls"}): lost}
+    write_landscape(tmp_path / "l.yaml", both)
+    path = tmp_path / "r.yaml"
     path.write_text(
-        path.read_text().replace("name: tiny", "name: tiny\nengine: replay\nlandscape: l.yaml\nspeed: 1000")
-        .replace("tp-size: 8", "other: x").replace("{flag: ep-size, value: 8}", "{flag: ep-size}")
-    )  # fmt: skip
+        "schema: triage.recipe/1\nname: tiny\nengine: replay\nlandscape: l.yaml\nspeed: 1000\n"
+        "baseline: {flags: {model-path: /m/Kimi-K2.6}}\nwanted: [{flag: enable-nccl-nvls}]\n"
+    )
     done = triage("bisect", path, "--session", "s")
     assert done.returncode == 0, done.stderr
     shown = json.loads(triage("advise", "s", "--gpu", "B300", "--json").stdout)
     assert shown["simulated"]
-    expert = next(o for o in shown["options"] if o["key"] == "ep-size")
-    assert expert["status"] == "fails"
-    assert expert["chance_why"].startswith("unnamed: fails of something unnamed")
+    nvls = next(o for o in shown["options"] if o["key"] == "enable-nccl-nvls")
+    assert nvls["status"] == "fails"
+    assert nvls["chance_why"].startswith("unnamed: fails of something unnamed")
     assert triage("advise", "s", "--gpu", "B300").stdout.startswith("simulated launches: ")
 
 
