@@ -64,6 +64,7 @@ def test_a_trial_is_one_document() -> None:
         "simulated": False,
         "effective": {"a": "1", "b": "2"},
         "confounded": [],
+        "moved": [],
         "suspects": [],
         "log_digest": "",
     }

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.core.config import Config
-from triage.core.trials import Entry, Seen
+from triage.core.trials import Entry, Moved, Seen
 from triage.errors import UsageError
 from triage.render.search_documents import trial_document
 from triage.store import Journal
@@ -20,7 +20,7 @@ SECOND = Entry(
     number=2, items=frozenset({"ep-size", "env:A"}), seen=Seen.FAILS, why="to see", searching=None,
     signature="x-y", cause="x-y", title="t", phase="graph-capture", ranks=("TP0",), seconds=1.0,
     config=Config.of({"ep-size": "8", "list": ("1", "2"), "on": True}, {"A": "ü"}),
-    effective={"ep_size": "8"}, confounded=("page_size",), suspects=("ep-size",), log_digest="00",
+    effective={"ep_size": "8"}, moved=(Moved(name="page-size", before=None, after="64", against=1, by=("ep-size",)),), suspects=("ep-size",), log_digest="00",
 )  # fmt: skip
 
 

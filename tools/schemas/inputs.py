@@ -24,7 +24,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "wanted": "What is wanted on top of the baseline.",
         "repairs": "Changes that may be added if they are needed.",
         "ranges": "Values that may be lowered.",
-        "pin": "Flags that are never touched.",
+        "pin": "Flags that are never touched; with a value, every launch has it.",
         "requires": "Items that make sense only together with another.",
         "not_both": "Pairs of items that exclude each other.",
         "goal": "best: the heaviest that starts; first: any; all: every failing set.",
@@ -88,6 +88,10 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "step": "The distance between two values to try.",
         "price": "What the whole way costs, in the unit of the wanted weights; a step its share.",
     },
+    "PinPart": {
+        "flag": "Spelling of the flag.",
+        "value": "Its value in every launch; true, or left out, for a switch.",
+    },
     "RequiresPart": {
         "flag": "Key of an item.",
         "needs": "Key of another item, or a flag of the baseline.",
@@ -119,7 +123,12 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "tokens": "How many tokens each answer has under load.",
         "text": "any: the weights are random, so the answers need not be text.",
     },
+    "Override": {
+        "when": "Items that are all set.",
+        "sets": "Flag, or the engine's own field -> value that the log prints.",
+    },
     "Landscape": {
+        "overrides": "What the engine changes without a word.",
         "name": "Name of the landscape; printed in every log.",
         "wording": "The engine version whose lines are imitated.",
         "root": "Path of the engine's package in tracebacks.",

@@ -13,6 +13,21 @@ from pydantic import Field
 from schemas.parts import Closed, Document, Id, Number, Phase, Seconds, Settings, Value, Weight
 
 
+class MovedValue(Closed):
+    """An effective value that moved although the trial was not meant to change it."""
+
+    name: str
+    """Its name."""
+    before: str | None
+    """In the trial compared with; null: the engine's default. Without one: what was set."""
+    after: str | None
+    """What the engine made of it; null: its default."""
+    against: Number | None
+    """The trial that it is compared with; null where the engine overrode what this trial set."""
+    with_: list[str] = Field(alias="with")
+    """The items that it moved with: one, or those of which one did it."""
+
+
 class Trial(Document):
     """One finished launch of a search: a line of journal.jsonl."""
 
@@ -54,7 +69,10 @@ class Trial(Document):
     effective: dict[str, str]
     """What the engine made of the configuration, as text, by name."""
     confounded: list[str]
-    """Names of effective values that moved although the trial did not set them."""
+    """Names of effective values that moved although the trial did not set them, or that the engine
+    overrode: the verdict is about them as well."""
+    moved: list[MovedValue] = Field(default_factory=list)
+    """The same with their values."""
     suspects: list[str]
     """Flags that the diagnosis points at."""
     log_digest: str

@@ -163,6 +163,22 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """An effective value that a trial changed although it was not meant to.
+
+    `before` is that of trial `against`; None: the engine's default. With `against` 0 it is the
+    value that the trial itself set, and `after` what the engine made of it. `by` are
+    the items that it moved with: one, or those of which one did it.
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+    against: int
+    by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One finished trial in the journal.
 
@@ -188,9 +204,14 @@ class Entry:
     early: bool = False  # rejected before any weight was read
     config: Config = field(default_factory=Config)
     effective: Mapping[str, str] = field(default_factory=dict)
-    confounded: tuple[str, ...] = ()  # fields of the effective config that moved beside the trial's
+    moved: tuple[Moved, ...] = ()  # effective values that moved beside what the trial set
     suspects: tuple[str, ...] = ()  # flags that the diagnosis points at
     log_digest: str = ""
+
+    @property
+    def confounded(self) -> tuple[str, ...]:
+        """The names of what moved: the verdict is about them as well."""
+        return tuple(moved.name for moved in self.moved)
 
     def verdict(self, searched: str | None) -> Verdict:
         """What this entry says about the failure `searched` (None: any failure is the same)."""

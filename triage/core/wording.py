@@ -19,7 +19,7 @@ from triage.core.config import (
     Value,
     words,
 )
-from triage.core.trials import Problem
+from triage.core.trials import Moved, Problem
 
 ENV = "env:"  # before the name of a variable in an item's key
 WITHOUT = "without:"  # before the key of what an item leaves out
@@ -73,6 +73,29 @@ def spell_setting(key: str, value: Value) -> str:
 def listed(names: Sequence[str]) -> str:
     """Names as people list them, at least one: "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def moved_text(moved: Moved) -> str:
+    """What moved beside a trial's own change: `ep-size 1 -> 8 with moe-a2a-backend`."""
+    if not moved.against:
+        became = "left it at its default" if moved.after is None else f"made it {moved.after}"
+        return f"{moved.name} was set to {moved.before}, and the engine {became}"
+    before, after = (
+        value if value is not None else "its default" for value in (moved.before, moved.after)
+    )
+    by = f" with {' or '.join(moved.by)}" if moved.by else ""
+    return f"{moved.name} {before} -> {after}{by}"
+
+
+def pin_text(moved: Iterable[Moved]) -> str:
+    """The recipe's line that takes what moved out of the comparison; "" if nothing can."""
+    parts = []
+    for one in moved:
+        value = one.after if one.after is not None else one.before
+        if one.against and value is not None:
+            plain = value if value.isalnum() else f'"{value}"'
+            parts.append(f"{{flag: {one.name}, value: {plain}}}")
+    return f"pin: [{', '.join(dict.fromkeys(parts))}]" if parts else ""
 
 
 def join(keys: Iterable[str], problem: Problem) -> str:

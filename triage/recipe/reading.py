@@ -33,7 +33,7 @@ from triage.errors import UsageError, hint
 from triage.recipe import Confirm, Figure, Range, Recipe, Repair, Workload
 from triage.recipe.levels import chain
 from triage.recipe.places import Where, mistake
-from triage.recipe.schema import AssumptionPart, RecipeFile, WantedPart
+from triage.recipe.schema import AssumptionPart, PinPart, RecipeFile, WantedPart
 from triage.yamlfile import load_yaml
 
 
@@ -118,6 +118,14 @@ class _Reading:
             if value is not None:
                 flags[key] = value
                 written[key] = name
+        for index, pin in enumerate(self.file.pin):
+            if isinstance(pin, PinPart):
+                at: Where = ("pin", index, "value")
+                key, value = self._flag(pin.flag, self._on(pin.flag, pin.value, at), at)
+                if flags.get(key, value) != value:
+                    self._wrong(at, f"the baseline sets {key} to {flags[key]}")
+                if value is not None:
+                    flags[key] = value
         env = {name: str(value) for name, value in self.file.baseline.env.items()}
         return Config.of(flags, env)
 
@@ -207,9 +215,9 @@ class _Reading:
 
     def _pinned(self, present: set[str], keys: set[str]) -> tuple[str, ...]:
         pinned = []
-        for index, spelling in enumerate(self.file.pin):
+        for index, pin in enumerate(self.file.pin):
             where: Where = ("pin", index)
-            name = self._key(spelling, where)
+            name = self._key(pin.flag if isinstance(pin, PinPart) else pin, where)
             if name in keys:
                 self._wrong(where, f"{name} is pinned but also wanted")
             if name not in present:

@@ -82,6 +82,13 @@ class RangePart(_Strict):
     price: Price = 1.0  # of the whole way, in the unit of the wanted weights
 
 
+class PinPart(_Strict):
+    """A flag that every launch has with this value, the baseline too."""
+
+    flag: Text
+    value: JsonValue = None
+
+
 class RequiresPart(_Strict):
     """An item makes sense only together with another item or a baseline flag."""
 
@@ -169,7 +176,7 @@ class RecipeFile(_Strict):
     wanted: Annotated[tuple[WantedPart, ...], Field(max_length=64)] = ()
     repairs: tuple[RepairPart, ...] = ()
     ranges: tuple[RangePart, ...] = ()
-    pin: tuple[Text, ...] = ()
+    pin: tuple[Text | PinPart, ...] = ()
     requires: tuple[RequiresPart, ...] = ()
     not_both: tuple[tuple[Text, Text], ...] = ()
     goal: Literal["best", "first", "all"] = "best"

@@ -42,6 +42,16 @@ def trial_document(entry: Entry) -> dict[str, Json]:
         "simulated": entry.simulated,
         "effective": dict(sorted(entry.effective.items())),
         "confounded": list(entry.confounded),
+        "moved": [
+            {
+                "name": moved.name,
+                "before": moved.before,
+                "after": moved.after,
+                "against": moved.against or None,
+                "with": list[Json](moved.by),
+            }
+            for moved in entry.moved
+        ],
         "suspects": list(entry.suspects),
         "log_digest": entry.log_digest,
     }

@@ -14,7 +14,7 @@ from triage.core.search.journal import signature
 from triage.core.search.recommend import Choice, Recommendation
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
 from triage.core.units import format_seconds
-from triage.core.wording import braces, spell, spell_setting
+from triage.core.wording import braces, moved_text, spell, spell_setting
 from triage.render.markdown import visible
 
 WIDTH = 80
@@ -50,7 +50,14 @@ def trial_line(entry: Entry) -> str:
             start += phase
     elif entry.seen is Seen.UNRESOLVED and entry.reason:
         start += f" {_cut(entry.reason, WIDTH - len(start) - len(end) - 1)}"
-    return _wrapped(f"{start}{end}", LATER * 2)
+    return "\n".join([_wrapped(f"{start}{end}", LATER * 2), *_confounded(entry)])
+
+
+def _confounded(entry: Entry) -> list[str]:
+    """What the verdict is about as well, indented."""
+    if not entry.moved:
+        return []
+    return [_indented(f"confounded: {'; '.join(map(moved_text, entry.moved))}", LATER * 2)]
 
 
 def trial_event(entry: Entry, most: int, problem: Problem) -> str:
@@ -65,6 +72,8 @@ def trial_event(entry: Entry, most: int, problem: Problem) -> str:
     elif entry.seen is Seen.UNRESOLVED and entry.reason:
         shown.append(entry.reason)
     shown.append(f"({_origin(entry)}{format_seconds(entry.seconds)})")
+    if entry.moved:
+        shown.append(f"confounded: {'; '.join(map(moved_text, entry.moved))}")
     return _line(f"{'  '.join(shown)}  why: {entry.why}")
 
 

@@ -94,7 +94,8 @@ def _launch(path: Path, speed: float, words: list[str]) -> int:
     say(f"triage.replay: landscape {landscape.name}: entry {entry.provenance}: {keys}")
     port = whole(given, landscape.flags, "port", 30000)
     host = str(given.get("host", "127.0.0.1"))
-    args = {**server_args(given, landscape.flags), "host": host, "port": port}
+    resolved = {**server_args(given, landscape.flags), **landscape.overridden(entry)}
+    args = {**resolved, "host": host, "port": port}
     cast = Cast(acts, ranks, clock, args, host, port, landscape.root)
     cast.manner = Manner(
         answers=entry.serves.answers,

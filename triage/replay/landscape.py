@@ -141,6 +141,16 @@ class LandscapeEntry(Ending):
     source: Line
 
 
+class Override(_Strict):
+    """What the engine changes on its own, without a word, where all of these items are set.
+
+    `sets` holds values as the log prints them, by flag or by the engine's own field.
+    """
+
+    when: Annotated[tuple[Name, ...], Field(min_length=1)]
+    sets: dict[Name, Setting]
+
+
 class ModelFacts(_Strict):
     """Sizes that the log mentions, per rank; they decide nothing."""
 
@@ -165,6 +175,7 @@ class Landscape(_Strict):
     fixed: dict[Name, Setting] = Field(default_factory=dict)
     items: dict[Name, Setting]
     seconds: dict[str, Seconds] = Field(default_factory=lambda: dict(DEFAULT_SECONDS))
+    overrides: tuple[Override, ...] = ()
     entries: tuple[LandscapeEntry, ...]
 
     @model_validator(mode="after")
@@ -178,9 +189,11 @@ class Landscape(_Strict):
         for phase in self.seconds:
             if phase not in (*MAIN_PHASES, *RANK_PHASES):
                 raise ValueError(f"seconds: the replay engine has no phase {phase}")
-        for entry in self.entries:
-            if unknown := set(entry.when) - set(self.items):
-                raise ValueError(f"an entry names {min(unknown)}, which is not among the items")
+        named = [("an entry", entry.when) for entry in self.entries]
+        named += [("an override", override.when) for override in self.overrides]
+        for what, when in named:
+            if unknown := set(when) - set(self.items):
+                raise ValueError(f"{what} names {min(unknown)}, which is not among the items")
         _unique("entry for", [", ".join(sorted(entry.when)) or "no item" for entry in self.entries])
         return self
 
@@ -207,6 +220,15 @@ class Landscape(_Strict):
             if set(entry.when) == chosen:
                 return entry
         return ", ".join([*sorted(chosen), *odd]) or "the baseline"
+
+    def overridden(self, entry: LandscapeEntry) -> dict[str, object]:
+        """What the engine makes of fields that nobody set, or set otherwise; later ones win."""
+        return {
+            name.replace("-", "_"): list(value) if isinstance(value, tuple) else value
+            for override in self.overrides
+            if set(override.when) <= set(entry.when)
+            for name, value in override.sets.items()
+        }
 
     def _default(self, name: str) -> Value | None:
         for known in self.flags:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from triage.core.config import Config, ServerCommand
 from triage.core.diagnosis import Diagnosis
 from triage.core.diff.compare import compare
 from triage.core.diff.difference import Diff
-from triage.core.diff.rules import Rules
 from triage.core.diff.side import Side, flat
 from triage.core.diff.startup import Startup
 from triage.core.launch import Outcome
@@ -26,7 +24,7 @@ from triage.core.trials import Entry, Seen
 from triage.errors import NothingError, TriageError, UsageError, hint
 from triage.finder import finder
 from triage.session.contents import chunks
-from triage.session.logs import causes, flag_table
+from triage.session.logs import causes, diff_rules, flag_table
 
 LOG = "server.log"
 _NUMBERED = re.compile(r"(.+):(\d+)\Z")
@@ -39,14 +37,6 @@ _DATED = re.compile(r"(?m)^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 _PROBED = 1 << 16  # bytes that tell a log from a command
 NO_DUMP = "its log has no server_args= line: it ended before the arguments were resolved"
 NO_RESOLUTION = "only the flags that were typed are known: nothing resolved them"
-
-
-@cache
-def diff_rules() -> Rules:
-    """What is left out and what follows from what, read once a process."""
-    from triage.knowledge.diff_rules import load_diff_rules
-
-    return load_diff_rules()
 
 
 def diff(good: str, bad: str) -> Diff:

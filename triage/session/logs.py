@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
@@ -24,6 +24,9 @@ from triage.errors import HostError, NothingError, UsageError, hint
 from triage.finder import finder
 from triage.knowledge import load_flag_table
 from triage.session.knowledge import causes
+
+if TYPE_CHECKING:
+    from triage.core.diff.rules import Rules
 
 __all__ = ["causes", "classify", "classify_text", "exit_code", "flag_table", "log_sources"]
 
@@ -37,6 +40,14 @@ _LOG_NAME = re.compile(r"\.(log|txt|out|err|json)(\.\d+|[-.]\d{8})?(\.(gz|zst|xz
 def flag_table() -> FlagTable:
     """The flag table of the engine version that this triage knows, read once a process."""
     return load_flag_table()
+
+
+@cache
+def diff_rules() -> Rules:
+    """What a comparison leaves out and what follows from what, read once a process."""
+    from triage.knowledge.diff_rules import load_diff_rules
+
+    return load_diff_rules()
 
 
 def log_sources(named: Sequence[str]) -> tuple[str, ...]:

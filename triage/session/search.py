@@ -120,8 +120,7 @@ def bisect(
                 say=f"The time is spent: it ended trial {number}, which proves nothing.",
             )
             break
-        baseline = next((e for e in journal.entries if not e.items and e.seen is Seen.STARTS), None)
-        entry = entry_of(number, trial, problem, result, baseline)
+        entry = entry_of(number, trial, problem, result, journal.entries)
         session.write(diagnosis_name(number), diagnosis_document(result.diagnosis))
         journal.append(entry)
         talk.finished(entry)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, apply, argv
 from triage.core.diagnosis import Diagnosis
+from triage.core.diff.confounded import moved_besides
 from triage.core.launch import (
     Capture,
     Crashed,
@@ -28,7 +29,7 @@ from triage.core.launch import (
 from triage.core.trials import Entry, Problem, Seen, Trial
 from triage.finder import fast
 from triage.launch import Server, free_port, launch
-from triage.session.logs import causes, classify
+from triage.session.logs import causes, classify, diff_rules, flag_table
 
 # Where triage puts its own server; the user's values belong to the node's
 # service and come back in the runbook's command.
@@ -190,9 +191,9 @@ def stored_outcome(folder: Path) -> Outcome | None:
 
 
 def entry_of(
-    number: int, trial: Trial, problem: Problem, result: TrialResult, baseline: Entry | None
+    number: int, trial: Trial, problem: Problem, result: TrialResult, journal: Sequence[Entry]
 ) -> Entry:
-    """The journal entry of a finished trial; `baseline` is the entry of the bare baseline."""
+    """The journal entry of a finished trial, compared with those before it."""
     diagnosis = result.diagnosis
     failed = result.seen is Seen.FAILS
     effective = dict(diagnosis.effective)
@@ -214,7 +215,9 @@ def entry_of(
         early=failed and not any(step.phase == "weight-load" for step in diagnosis.timeline),
         config=problem.config(trial.items),
         effective=effective,
-        confounded=_moved_besides(trial, effective, baseline),
+        moved=moved_besides(
+            trial.items, problem, effective, journal, rules=diff_rules(), table=flag_table()
+        ),
         suspects=tuple(suspect.flag for suspect in diagnosis.suspects),
         log_digest=_digest(Path(result.capture.log)),
     )
@@ -229,26 +232,3 @@ def _digest(log: Path) -> str:
 def provenance_of(diagnosis: Diagnosis) -> str:
     """What an answer rests on: a real launch, or what the simulated engine says of its own."""
     return diagnosis.provenance or ("assumed" if diagnosis.simulated else "launched")
-
-
-def _moved_besides(
-    trial: Trial, effective: dict[str, str], baseline: Entry | None
-) -> tuple[str, ...]:
-    """Fields of the engine's own dump that changed although the trial did not set them.
-
-    A flag is not one change: the engine may switch others with it, and then
-    the trial's verdict is about all of them.
-    """
-    if baseline is None or not baseline.effective or not effective:
-        return ()
-    names = effective.keys() | baseline.effective.keys()
-    set_here = trial.items | {key.partition("=")[0] for key in trial.items}  # levels of a range
-    return tuple(
-        sorted(
-            name
-            for name in names
-            if name not in set_here
-            and name not in _OURS
-            and effective.get(name) != baseline.effective.get(name)
-        )
-    )

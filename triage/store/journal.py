@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.redact import redact_document
-from triage.core.trials import Entry, Seen
+from triage.core.trials import Entry, Moved, Seen
 from triage.errors import UsageError
 from triage.render.documents import config_of
 from triage.render.search_documents import trial_document
@@ -93,7 +93,16 @@ def entry_of(document: Mapping[str, Any]) -> Entry:
         early=bool(document["early"]),
         config=config_of(document["config"]),
         effective=dict(document["effective"]),
-        confounded=tuple(document["confounded"]),
+        moved=tuple(
+            Moved(
+                name=moved["name"],
+                before=moved["before"],
+                after=moved["after"],
+                against=moved["against"] or 0,
+                by=tuple(moved["with"]),
+            )
+            for moved in document.get("moved", ())  # sessions of 0.1 have the names only
+        ),
         suspects=tuple(document["suspects"]),
         log_digest=document["log_digest"],
     )

@@ -6,7 +6,7 @@ from triage.core.causes import Cause, Remedy
 from triage.core.config import Config, SetEnv, SetFlag, UnsetFlag
 from triage.core.search.claims import Claim, Kind
 from triage.core.search.recommend import Choice, Recommendation, Started, recommend
-from triage.core.trials import Entry, Item, Problem, Seen
+from triage.core.trials import Entry, Item, Moved, Problem, Seen
 
 EP, NVLS, FUSION = "ep-size", "enable-nccl-nvls", "enable-flashinfer-allreduce-fusion"
 
@@ -323,11 +323,15 @@ def test_a_trial_in_which_the_engine_moved_more_is_said_to_be_about_all_of_it() 
         Entry(number=1, items=frozenset(), seen=Seen.STARTS),
         Entry(
             number=2, items=frozenset({"a"}), seen=Seen.FAILS, signature="s",
-            confounded=("page-size", "ep-size"),
+            moved=(
+                Moved(name="ep-size", before=None, after="8", against=1, by=("a",)),
+                Moved(name="page-size", before="1", after="64", against=1, by=("a",)),
+            ),
         ),
     )  # fmt: skip
     said = [c.say for c in recommend(problem, journal).claims if c.kind is Kind.NOT_SHOWN]
     assert said == [
-        "In trial 2 the engine moved page-size and ep-size as well, so its verdict is about all "
-        "of them; setting them by hand would tell them apart."
+        "Trial 2 is confounded: ep-size its default -> 8 with a; page-size 1 -> 64 with a. Its "
+        "verdict is about all of it; with pin: [{flag: ep-size, value: 8}, {flag: page-size, "
+        "value: 64}] in the recipe every launch has it."
     ]

@@ -28,7 +28,7 @@ from triage.core.handover.pictures import phase_figure, trial_figure
 from triage.core.handover.summary import facts, searched_failure, summary
 from triage.core.search.journal import signature
 from triage.core.trials import Entry, FailingSet, Problem, Seen
-from triage.core.wording import braces, spell
+from triage.core.wording import braces, moved_text, pin_text, spell
 
 FEW_FRAMES = 6  # of a traceback, innermost ones
 
@@ -187,6 +187,24 @@ def _trials(found: Investigation) -> Iterable[Block]:
     if guessed:
         yield Paragraph("Assumed, not recorded from any launch:")
         yield _trial_table(guessed, found, searched)
+    yield from _confounded(found.journal)
+
+
+def _confounded(journal: Iterable[Entry]) -> Iterable[Block]:
+    """Trials whose verdict is about more than was meant, and how to take it out."""
+    trials = [entry for entry in journal if entry.moved]
+    if not trials:
+        return
+    yield Paragraph(
+        "In these trials the engine changed more than was meant: the verdict of each is about "
+        "all of it, and the trial is called confounded."
+    )
+    yield Bullets(tuple(f"trial {e.number}: {'; '.join(map(moved_text, e.moved))}" for e in trials))
+    if pin := pin_text(moved for entry in trials for moved in entry.moved):
+        yield Paragraph(
+            "With this line in the recipe every launch has it, and it tells them apart:"
+        )
+        yield Code(pin, "yaml")
 
 
 def _trial_table(entries: Sequence[Entry], found: Investigation, searched: str | None) -> Table:
@@ -199,10 +217,11 @@ def _trial_table(entries: Sequence[Entry], found: Investigation, searched: str |
 def _trial_row(entry: Entry, problem: Problem, searched: str | None) -> tuple[str, ...]:
     items = ", ".join(spell(i.change) for i in problem.items if i.key in entry.items)
     failure = signature(entry) if entry.seen is Seen.FAILS else entry.reason
+    mark = " (confounded)" if entry.moved else ""
     return (
         str(entry.number),
         items or "nothing",
-        entry.verdict(entry.searching or searched).value,
+        f"{entry.verdict(entry.searching or searched).value}{mark}",
         failure,
         entry.phase,
         f"{entry.seconds:.1f}",

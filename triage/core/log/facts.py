@@ -46,10 +46,22 @@ def effective_of(
         for field in unknown_fields(dump, table):
             if _says(field, dump.values[field]) and not _SECRET.search(field):
                 values.setdefault(_name(field), _plain(dump.values[field]))
+        values |= _graphs(dump)
     return tuple(
         (name, " ".join(value) if isinstance(value, tuple) else str(value))
         for name, value in sorted(values.items())
     )
+
+
+def _graphs(dump: ServerArgsDump) -> dict[str, Value]:
+    """How graphs are captured: `cuda-graph-config.decode.backend`, where the dump has it."""
+    config = dump.values.get("cuda_graph_config")
+    phases = config.items() if isinstance(config, dict) else ()
+    return {
+        f"cuda-graph-config.{phase}.backend": str(sizes["backend"])
+        for phase, sizes in phases
+        if isinstance(sizes, dict) and isinstance(sizes.get("backend"), str)
+    }
 
 
 def _says(field: str, value: object) -> bool:

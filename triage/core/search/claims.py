@@ -14,7 +14,7 @@ from triage.core.search.journal import Known
 from triage.core.search.subsets import Keys, heaviest, rank
 from triage.core.search.suspected import Suspected
 from triage.core.trials import FailingSet
-from triage.core.wording import braces, listed
+from triage.core.wording import braces, moved_text, pin_text
 
 COUNTABLE = 10  # items; up to here the subsets that were not launched are counted
 NOTABLE = 0.3  # a suspicion below this is not worth a sentence
@@ -171,10 +171,12 @@ def _not_shown(known: Known) -> Iterable[Claim]:
         yield Claim(kind=Kind.NOT_SHOWN, say=f"Not launched: {what}.")
     for entry in known.resolved.values():
         if entry.confounded:
+            pin = pin_text(entry.moved)
             yield Claim(
                 kind=Kind.NOT_SHOWN,
-                say=f"In trial {entry.number} the engine moved {listed(entry.confounded)} as well, "
-                "so its verdict is about all of them; setting them by hand would tell them apart.",
+                say=f"Trial {entry.number} is confounded: "
+                f"{'; '.join(map(moved_text, entry.moved))}. Its verdict is about all of it"
+                + (f"; with {pin} in the recipe every launch has it." if pin else "."),
             )
     if any(e.simulated for e in known.resolved.values()):
         yield Claim(
