@@ -285,6 +285,8 @@ def replacements() -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
         MODELS: "/models",
         STUBS: "/opt/stubs",
         PYTHON.parent.parent: "/opt/venv",
+        PYTHON.parent.parent.resolve(): "/opt/venv",  # it may be a link
+        MODELS.resolve(): "/models",
         ROOT: "/srv/app",
         base: "/usr",
         Path.home(): "/home/user",
