@@ -26,6 +26,7 @@ from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
+from schemas.mending import Mending
 from schemas.parts import Document
 from schemas.proposals import Proposals
 from schemas.resolution import Resolution
@@ -48,6 +49,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "recommendation": (Recommendation, "triage/render/search_documents.py"),
     "confirmation": (Confirmation, "triage/render/confirmation.py"),
     "advice": (Advice, "triage/render/advice_document.py"),
+    "mending": (Mending, "triage/render/mending.py"),
     "session": (Session, "triage/session/search.py and once.py"),
     "exit": (Exit, "triage/launch/supervise.py"),
     "cause": (Cause, "triage/render/knowledge_text.py"),

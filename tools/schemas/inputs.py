@@ -137,6 +137,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "fixed": "Flag or env:NAME -> value that must be set for the entries to hold.",
         "items": "Flag or env:NAME -> value that counts: what tells the entries apart.",
         "seconds": "Phase -> seconds at speed 1; a phase that is not named is not played.",
+        "limits": "How every launch ends whose number is beyond one, whatever its items.",
         "entries": "How each exact set of items ends; a set without an entry is refused.",
     },
     "KnownFlag": {
@@ -173,6 +174,11 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "when": "The items that are set, and no others.",
         "provenance": "Whether a real launch showed it.",
         "source": "Where it was recorded, or why it is assumed.",
+    },
+    "Limit": {
+        "flag": "The flag whose number counts.",
+        "above": "Every launch with a larger number ends so.",
+        "below": "Every launch with a smaller number ends so.",
     },
     "Serving": {
         "answers": "What a generation is answered with.",
@@ -240,6 +246,10 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "env": "Variable name -> value, with placeholders like those of set.",
         "unset_env": "Variables to leave out.",
     },
+}
+# A limit ends a launch as an entry does.
+INPUT_KEYS["Limit"] |= {
+    key: text for key, text in INPUT_KEYS["LandscapeEntry"].items() if key != "when"
 }
 # Keys that an input file shares with a document mean the same.
 SAME: dict[str, type[BaseModel]] = {

@@ -13,6 +13,7 @@ from triage.errors import UsageError, hint
 
 if TYPE_CHECKING:
     from triage.core.handover.confirmation import Confirmation
+    from triage.core.launch import Patience
     from triage.recipe import Confirm
     from triage.session.confirm import Wish
     from triage.store import SessionFolder
@@ -60,6 +61,20 @@ def _seconds(ctx: click.Context, option: click.Parameter, given: str | None) -> 
 @click.option("--repeat", type=click.IntRange(1, 100), help="Start it so often: N of N.")
 @click.option("--any-text", is_flag=True, help="Random weights: the answers need not be text.")
 @click.option("--patience", callback=_seconds, metavar="10m", help="Silence that means hung.")
+@click.option(
+    "--from-log",
+    "log",
+    type=_FILE,
+    metavar="LOG",
+    help="Of a failed launch: try what is recommended until something works.",
+)
+@click.option(
+    "--command", "command_file", type=_FILE, metavar="CMDFILE", help="The command of that LOG."
+)
+@click.option("--launches", type=click.IntRange(1), default=6, help="Proposals to try at most.")
+@click.option(
+    "--largest", metavar="FLAG=LOW..HIGH", help="Find the largest value that works, by halving."
+)
 @click.option("--session", "folder", type=_FILE, help="Keep the launches of CMDFILE here.")
 @click.option("--landscape", type=_FILE, help="Let the simulated engine play this.")
 @click.option(
@@ -77,6 +92,10 @@ def command(
     repeat: int | None,
     any_text: bool,
     patience: float | None,
+    log: Path | None,
+    command_file: Path | None,
+    launches: int,
+    largest: str | None,
     folder: Path | None,
     landscape: Path | None,
     speed: float | None,
@@ -95,6 +114,10 @@ def command(
     text; if speculation, where it is on, accepts tokens; if the KV pool holds
     the context; if the load that is asked for brings no error; and if each of
     the repeated starts comes up.
+
+    With --from-log it ends in a server that answered, or says honestly that
+    none did: it launches the proposals of triage recommend one after the other,
+    also against the failures that show up behind the first.
     """
     from triage.core.launch import Patience
     from triage.session.candidate import named
@@ -103,9 +126,6 @@ def command(
     if dry_run and as_json:
         raise UsageError("a dry run is shown as text only", hint="triage confirm --dry-run")
     waits = Patience(silent_s=patience) if patience else None
-    found = named(what or newest_session(), landscape=landscape, speed=speed, patience=waits)
-    for note in found.notes:
-        console.talk(f"note: {note}")
 
     def wish(asked: Confirm) -> Wish:
         return _wish(
@@ -113,6 +133,15 @@ def command(
             repeat=repeat, any_text=any_text,
         )  # fmt: skip
 
+    if log is not None or largest is not None:
+        return _mend(
+            what=what, log=log, command_file=command_file, largest=largest, wish=wish,
+            patience=waits, launches=launches, folder=folder, landscape=landscape, speed=speed,
+            dry_run=dry_run, as_json=as_json, color=color, exit_zero=exit_zero,
+        )  # fmt: skip
+    found = named(what or newest_session(), landscape=landscape, speed=speed, patience=waits)
+    for note in found.notes:
+        console.talk(f"note: {note}")
     if found.search is not None:
         return _proposal(
             found.search, wish, dry_run=dry_run, as_json=as_json, color=color, exit_zero=exit_zero
@@ -131,6 +160,49 @@ def command(
     shown = prove(session, found.candidate, wish(found.asked), console.talk)
     session.write(CONFIRMATION, confirmation_document(shown))
     return _answer(session, shown, as_json=as_json, color=color, exit_zero=exit_zero)
+
+
+def _mend(
+    *,
+    what: Path | None,
+    log: Path | None,
+    command_file: Path | None,
+    largest: str | None,
+    wish: Callable[[Confirm], Wish],
+    patience: Patience | None,
+    launches: int,
+    folder: Path | None,
+    landscape: Path | None,
+    speed: float | None,
+    dry_run: bool,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
+) -> int:
+    """Launch until something works, from a log or along the values of a flag."""
+    from triage.cli.mend import from_command, from_log, run, sought
+    from triage.recipe import Confirm
+    from triage.session.search import Replay
+
+    if largest is not None and (what is None or log is not None):
+        raise UsageError(
+            "--largest needs the command whose flag it changes, and no log",
+            hint="triage confirm CMDFILE --largest context-length=1024..32768:1024",
+        )
+    if log is not None and what is not None:
+        raise UsageError(
+            "--from-log takes the command with --command",
+            hint=hint("triage", "confirm", "--from-log", log, "--command", what),
+        )
+    replay = Replay(landscape=landscape, speed=speed or 60.0) if landscape else None
+    if log is not None:
+        broken = from_log(log, command_file, replay=replay, patience=patience)
+    else:
+        broken = from_command(what or Path(), replay=replay, patience=patience)
+    return run(
+        broken, wish(Confirm()), seek=sought(largest) if largest else None, launches=launches,
+        folder=folder, dry_run=dry_run, as_json=as_json, color=color, exit_zero=exit_zero,
+    )  # fmt: skip
 
 
 def _wish(

@@ -151,6 +151,33 @@ class Override(_Strict):
     sets: dict[Name, Setting]
 
 
+class Limit(Ending):
+    """How every launch ends whose number is beyond this one, whatever its items.
+
+    Within the limit the flag's value decides nothing.
+    """
+
+    flag: Name
+    above: float | None = None
+    below: float | None = None
+    provenance: Literal["recorded", "assumed"]
+    source: Line
+
+    def passed(self, value: Value | None) -> bool:
+        """Whether the value is beyond the limit; a value that is no number is not."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            return False
+        over = self.above is not None and number > self.above
+        return over or (self.below is not None and number < self.below)
+
+    def entry(self) -> LandscapeEntry:
+        """The ending as that of a set of items."""
+        own = self.model_dump(exclude={"flag", "above", "below"}, exclude_defaults=True)
+        return LandscapeEntry(when=(), **own)
+
+
 class ModelFacts(_Strict):
     """Sizes that the log mentions, per rank; they decide nothing."""
 
@@ -177,13 +204,14 @@ class Landscape(_Strict):
     seconds: dict[str, Seconds] = Field(default_factory=lambda: dict(DEFAULT_SECONDS))
     overrides: tuple[Override, ...] = ()
     entries: tuple[LandscapeEntry, ...]
+    limits: tuple[Limit, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         spellings = [s for known in self.flags for s in (known.flag, *known.aliases)]
         _unique("flag", spellings)
         flags = {known.flag for known in self.flags}
-        for name in (*self.fixed, *self.items):
+        for name in (*self.fixed, *self.items, *(limit.flag for limit in self.limits)):
             if not name.startswith("env:") and name not in flags:
                 raise ValueError(f"{name} is not among the flags")
         for phase in self.seconds:
@@ -213,9 +241,13 @@ class Landscape(_Strict):
                 odd.append(f"{name}={'(not set)' if have is None else have}")
         for known in self.flags:
             settled = known.neutral or known.flag in self.items or known.flag in self.fixed
+            settled = settled or any(limit.flag == known.flag for limit in self.limits)
             have = flags.get(known.flag)
             if not settled and have not in (None, self._default(known.flag)):
                 odd.append(f"{known.flag}={have}")
+        for limit in self.limits if not odd else ():
+            if limit.passed(flags.get(limit.flag)):
+                return limit.entry()
         for entry in self.entries if not odd else ():
             if set(entry.when) == chosen:
                 return entry

@@ -70,7 +70,7 @@ def named(
         session = SessionFolder.open(path)
         if not session.single:
             return Named(search=path)
-        return _of_command(_launched(session), path, landscape, speed, patience)
+        return _of_command(launched_command(session), path, landscape, speed, patience)
     if _is_recipe(path):
         return _of_recipe(path, landscape, speed)
     return _of_command(read_command_file(path, flag_table()), path, landscape, speed, patience)
@@ -193,7 +193,7 @@ def _of_command(
     )
 
 
-def _launched(session: SessionFolder) -> ServerCommand:
+def launched_command(session: SessionFolder) -> ServerCommand:
     """The command of a single launch, as `triage run` stored it.
 
     Raises:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,16 @@ class _Made:
 
 
 def prove(
-    session: SessionFolder, candidate: Candidate, wish: Wish, say: Callable[[str], None]
+    session: SessionFolder,
+    candidate: Candidate,
+    wish: Wish,
+    say: Callable[[str], None],
+    *,
+    first: int = 1,
 ) -> Confirmation:
     """Launch until it is clear: the launches are in `confirmation/NNN/` of the session.
+
+    `first` is the number of the first start's folder.
 
     Raises:
         HostError: a launch could not be made on this machine, or aiohttp is missing.
@@ -108,13 +115,14 @@ def prove(
         if planned > 1:
             say(f"start {number} of {planned}")
         full = not any(one.start.up for one in made)
-        made.append(_start(session, number, candidate, wish if full else Wish(), say))
+        folder = session.trial_folder(first + number - 1, name=FOLDER)
+        made.append(_start(session, folder, candidate, wish if full else Wish(), say))
         last = made[-1]
         if not last.start.up:
             say(f"start {number}: {last.start.reason}")
-        if wish.repeat is None and last.result is not None and _by_chance(last.result.diagnosis):
+        if wish.repeat is None and last.result is not None and by_chance(last.result.diagnosis):
             planned = max(planned, FLAKY_STARTS)
-    return _judged(session, candidate, wish, made, date)
+    return _judged(candidate, wish, made, date)
 
 
 def _hopeless(made: list[_Made]) -> bool:
@@ -124,24 +132,23 @@ def _hopeless(made: list[_Made]) -> bool:
         len(made) > 1
         and not any(one.start.up for one in made)
         and len(set(signatures)) == 1
-        and not any(one.result and _by_chance(one.result.diagnosis) for one in made)
+        and not any(one.result and by_chance(one.result.diagnosis) for one in made)
     )
 
 
-def _by_chance(diagnosis: Diagnosis) -> bool:
+def by_chance(diagnosis: Diagnosis) -> bool:
     """Whether the cause is one of the machine's or the moment's, not of the configuration."""
     return any(cause.transient for cause in causes() if cause.id == diagnosis.cause)
 
 
 def _start(
     session: SessionFolder,
-    number: int,
+    folder: Path,
     candidate: Candidate,
     wish: Wish,
     say: Callable[[str], None],
 ) -> _Made:
     """One start in full, ended again."""
-    folder = session.trial_folder(number, name=FOLDER)
     found = _Found()
     began = time.monotonic()
 
@@ -171,8 +178,6 @@ def _start(
         reason = _why_down(result)
     except OSError as error:  # of a request: the launch itself raises errors of ours
         reason = f"the server did not answer a request: {error}"
-    if not reason and not all(e.agree for e in found.exchanges) and number > 1:
-        reason = "the two answers at temperature 0 do not agree"
     start = Start(
         folder=str(folder.relative_to(session.path)),
         ready_s=found.ready_s,
@@ -222,9 +227,7 @@ def _told(server: Server, path: str) -> object:
         return None
 
 
-def _judged(
-    session: SessionFolder, candidate: Candidate, wish: Wish, made: list[_Made], date: str
-) -> Confirmation:
+def _judged(candidate: Candidate, wish: Wish, made: list[_Made], date: str) -> Confirmation:
     shown = next((one for one in made if one.start.up), made[0])
     found, result = shown.found, shown.result
     log = _log(shown.folder)
@@ -236,7 +239,7 @@ def _judged(
         log=log,
     )
     checked = _checks(shown, candidate, wish, served) if shown.start.up else ()
-    starts = tuple(one.start for one in made)
+    starts = tuple(one.start if one is shown else _with_answers(one) for one in made)
     return Confirmation(
         config=candidate.config,
         ready_s=found.ready_s,
@@ -254,6 +257,13 @@ def _judged(
         versions=_versions(served, result),
         command=candidate.command,
     )
+
+
+def _with_answers(made: _Made) -> Start:
+    """A further start: one whose answers differ is none that came up."""
+    if made.start.up and not all(e.agree for e in made.found.exchanges):
+        return replace(made.start, reason="the two answers at temperature 0 do not agree")
+    return made.start
 
 
 def _checks(shown: _Made, candidate: Candidate, wish: Wish, served: Served) -> tuple[Check, ...]:
