@@ -64,7 +64,7 @@ def test_the_table_is_drawn_and_taken_away_again(recipe: Path) -> None:
     code, written = on_terminal(recipe, env={"NO_COLOR": "1"})
     assert code == 0
     assert re.search(r"flag-a +· +●", written)
-    assert "S starts  F fails as searched" in written
+    assert "S starts  F as searched" in written
     assert written.rstrip().rpartition("\x1b[?25h")[0], "the cursor is shown again"
     left = written.rpartition("\x1b[?25h")[2]
     assert "next: triage confirm s" in left

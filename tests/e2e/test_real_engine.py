@@ -79,9 +79,17 @@ def test_an_interaction_of_the_real_engine(name: str, tmp_path: Path) -> None:
     assert found["simulated"] is False
     assert {choice["flag"] for choice in found["drop"]} == pair - {kept}
     trials = journal(session)
-    assert len(trials) == 4
     assert {t["provenance"] for t in trials} == {"launched"}
     assert sorted(len(t["items"]) for t in trials if t["seen"] == "starts") == [0, 1, 1]
+    launches = [t for t in trials if t["rung"] == "full"]
+    failure = next(t for t in trials if t["seen"] == "fails")
+    if cause.startswith("args-"):  # the engine refuses it: nothing is launched for that
+        assert (len(launches), failure["rung"], failure["early"]) == (3, "resolution", True)
+        assert found["spent"]["saved_launches"] == 1
+        assert failure["seconds"] < 5
+    else:
+        assert (len(launches), failure["rung"]) == (4, "full")
+    assert found["spent"]["launches"] == len(launches)
 
     confirmed = json.loads(triage("confirm", session, "--json"))
     assert confirmed["confirmed"] is True
@@ -105,7 +113,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> N
     first = subprocess.Popen(
         [sys.executable, "-m", "triage", *words], cwd=ROOT, stderr=subprocess.DEVNULL
     )
-    log = session / "trials/003/server.log"
+    log = session / "trials/005/server.log"  # three answers without a launch, and the baseline
     deadline = time.monotonic() + 180
     while not (log.exists() and re.search(rb"server_args=", log.read_bytes())):
         assert time.monotonic() < deadline
@@ -119,11 +127,11 @@ def test_kill_9_leaves_nothing_and_the_same_command_goes_on(tmp_path: Path) -> N
     assert alive(ours) == []
 
     before = journal(session)
-    assert len(before) == 2
+    assert [t["rung"] for t in before] == ["resolution"] * 3 + ["full"]
     found = json.loads(triage(*words, "--json"))
-    assert journal(session)[:2] == before
+    assert journal(session)[:4] == before
     assert found["reason"] == "found"
-    assert len(journal(session)) == 4
+    assert len(journal(session)) == 6
 
 
 def test_run_names_the_cause_at_the_fatal_line(tmp_path: Path) -> None:

@@ -67,6 +67,10 @@ def test_a_trial_is_one_document() -> None:
         "moved": [],
         "suspects": [],
         "log_digest": "",
+        "rung": "full",
+        "resolved_key": "",
+        "same_as": None,
+        "saved_seconds": 0.0,
     }
     assert json.loads(json.dumps(document)) == document
 

@@ -38,6 +38,9 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "not_shown": "Claims of others that the evidence does not show; printed as not shown.",
         "landscape": "Path of the replay engine's landscape, relative to this file.",
         "speed": "How many times faster than life the replay engine plays.",
+        "rungs": "What may answer a trial: static (rules that triage knows), resolution (the engine"
+        " is asked, nothing is launched), twin (a launch with a smaller model), full (a launch)."
+        " Without full nothing is launched in full, and nothing is shown to start.",
     },
     "AssumptionPart": {
         "say": "What is taken for granted.",

@@ -10,7 +10,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.parts import Closed, Document, Id, Number, Phase, Seconds, Settings, Value, Weight
+from schemas.parts import (
+    Closed,
+    Count,
+    Document,
+    Id,
+    Number,
+    Phase,
+    Seconds,
+    Settings,
+    Value,
+    Weight,
+)
 
 
 class MovedValue(Closed):
@@ -44,8 +55,9 @@ class Trial(Document):
     """Signature of the failure under search; null before any was seen."""
     verdict: Literal["STARTS", "SAME_FAILURE", "OTHER_FAILURE", "UNRESOLVED"]
     """What it says about the failure under search; follows from seen and signature."""
-    seen: Literal["starts", "fails", "unresolved"]
-    """What was observed, whatever was searched for."""
+    seen: Literal["starts", "fails", "unresolved", "passes"]
+    """What was observed, whatever was searched for; passes: the engine accepts it before it starts
+    a process, and it was not launched."""
     signature: str | None
     """Names the failure: cause id, else fingerprint; null unless it fails."""
     cause: Id | None
@@ -77,6 +89,15 @@ class Trial(Document):
     """Flags that the diagnosis points at."""
     log_digest: str
     """SHA-256 of the raw log, in hexadecimal."""
+    rung: Literal["static", "resolution", "twin", "full"]
+    """What was spent: rules of the knowledge base; a question to the engine, nothing launched; a
+    launch with a smaller model; or the launch itself."""
+    resolved_key: str
+    """Equal for configurations that are the same to the engine; empty if it was not asked."""
+    same_as: Number | None
+    """Number of the launch whose verdict this is, as the engine makes the same of both."""
+    saved_seconds: Seconds
+    """Seconds of a launch that the rung saved, at least; 0 for a launch in full."""
 
 
 class _Choice(Closed):
@@ -169,10 +190,29 @@ class Started(Closed):
     """Number of the trial in which it started."""
 
 
+class Spent(Closed):
+    """What a search cost, and what was answered for less than a launch."""
+
+    launches: Count
+    """Servers that were started."""
+    without_launch: Count
+    """Answers for which none was: the engine was asked, or a launch of the same configuration."""
+    twins: Count
+    """Launches with a smaller model."""
+    seconds: Seconds
+    """Of all trials."""
+    saved_launches: Count
+    """Launches that an answer without one took the place of."""
+    saved_seconds: Seconds
+    """What they would have taken, at least: a launch imports the engine before it can refuse."""
+
+
 class Recommendation(Document):
     """The configuration closest to the wanted one that a launch has shown to start."""
 
-    reason: Literal["found", "baseline-fails", "wanted-starts", "budget", "stuck", "unfinished"]
+    reason: Literal[
+        "found", "baseline-fails", "wanted-starts", "budget", "stuck", "resolved", "unfinished"
+    ]
     """Why the search ended."""
     say: str
     """The whole in one or two sentences."""
@@ -198,6 +238,8 @@ class Recommendation(Document):
     """Other configurations that started, the heaviest first."""
     config: Settings | None
     """The proposed configuration in full; null if none is known to start."""
+    spent: Spent
+    """What the search cost so far."""
 
 
 class Exchange(Closed):

@@ -41,6 +41,11 @@ _FILE = click.Path(path_type=Path)
     help="The best configuration, one failing set, or all of them.",
 )
 @click.option("--audit", is_flag=True, help="Also launch what could repair a failure by itself.")
+@click.option(
+    "--rungs",
+    metavar="LIST",
+    help="What may answer a trial: static,resolution,twin,full.",
+)
 @click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
 @click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
 @click.option(
@@ -60,6 +65,7 @@ def command(
     hours: float | None,
     goal: str | None,
     audit: bool,
+    rungs: str | None,
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
@@ -90,7 +96,7 @@ def command(
         stored = reveal(session, hidden)
     search = prepare(
         recipe_file, stored=stored, good=good, bad=bad, trials=trials, hours=hours,
-        engine=engine, landscape=landscape, speed=speed, goal=goal, audit=audit,
+        engine=engine, landscape=landscape, speed=speed, goal=goal, audit=audit, rungs=rungs,
     )  # fmt: skip
     for note in dict.fromkeys(search.recipe.notes):
         console.talk(f"note: {note}")
@@ -148,7 +154,9 @@ def _bisect(
         console.document(recommendation_document(found))
     elif found.config is not None and done.reason != "wanted-starts":
         console.answer(recommendation_text(found, hide_problem(search.recipe.problem)))
-    return console.code(_ended(done, found, session, journal, search), exit_zero=exit_zero)
+    return console.code(
+        _ended(done, found, session, journal, search, as_json=as_json), exit_zero=exit_zero
+    )
 
 
 def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
@@ -182,9 +190,14 @@ def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
     on = console.coloured(color, stream="stderr")
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with Screen(problem, journal.entries, most=most, colour=on) as screen:
-            yield Talk(starting=screen.starting, finished=screen.finished, event=screen.event)
+            yield Talk(
+                starting=screen.starting,
+                finished=screen.finished,
+                event=screen.event,
+                note=screen.event,
+            )
         return
-    styles = {Seen.STARTS: "good", Seen.FAILS: "error", Seen.UNRESOLVED: "dim"}
+    styles = {Seen.STARTS: "good", Seen.FAILS: "error", Seen.UNRESOLVED: "dim", Seen.PASSES: "dim"}
 
     def starting(number: int, trial: Trial) -> None:
         """A line is written once the answer is there."""
@@ -192,14 +205,23 @@ def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
     def finished(entry: Entry) -> None:
         console.talk(trial_event(entry, most, problem), styles[entry.seen], on=on)
 
+    def note(text: str) -> None:
+        console.talk(f"note: {text}")
+
     def event(text: str) -> None:
         """Where lines stay, only answers are lines."""
 
-    yield Talk(starting=starting, finished=finished, event=event)
+    yield Talk(starting=starting, finished=finished, event=event, note=note)
 
 
 def _ended(
-    done: Done, found: Recommendation, session: SessionFolder, journal: Journal, search: Search
+    done: Done,
+    found: Recommendation,
+    session: SessionFolder,
+    journal: Journal,
+    search: Search,
+    *,
+    as_json: bool,
 ) -> int:
     """Say what comes next, and give the exit code of how the search ended."""
     from triage.core.trials import Seen
@@ -214,6 +236,15 @@ def _ended(
                 "the configuration that was said to fail starts: there is nothing to bisect",
                 hint=hint("triage", "confirm", path),
             )
+        case "resolved":
+            from triage.core.search.rungs import spent
+            from triage.render.session_text import sets_text, spent_text
+
+            if found.sets and not as_json:
+                console.answer(sets_text(hide_problem(search.recipe.problem), found.sets))
+            console.talk(spent_text(spent(journal.entries)))
+            console.talk(f"{done.say}\n  try: {hint('triage', 'bisect', '--session', path)}")
+            return 12
         case "baseline-fails":
             last = journal.entries[-1]
             log = path / f"trials/{last.number:03d}/server.log"

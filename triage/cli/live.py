@@ -72,7 +72,12 @@ class Screen:
         from triage.core.trials import Seen
         from triage.render.session_text import trial_line
 
-        styles = {Seen.STARTS: "green", Seen.FAILS: "red", Seen.UNRESOLVED: "bright_black"}
+        styles = {
+            Seen.STARTS: "green",
+            Seen.FAILS: "red",
+            Seen.UNRESOLVED: "bright_black",
+            Seen.PASSES: "blue",
+        }
         self._running, self._doing = None, ""
         self._print(trial_line(entry), styles[entry.seen])
 

@@ -160,6 +160,7 @@ class Seen(StrEnum):
     STARTS = "starts"
     FAILS = "fails"
     UNRESOLVED = "unresolved"
+    PASSES = "passes"  # the engine accepts it before it starts a process; it was not launched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +185,11 @@ class Entry:
 
     `signature` names the failure: cause id, else fingerprint; None unless it fails.
     `provenance` is what a simulated engine says about its answer: recorded or
-    assumed; "launched" for a real engine.
+    assumed; "launched" for a real engine. `rung` is the cheapest trial that could
+    answer: static (rules of the knowledge base), resolution (the engine was asked and
+    nothing launched), twin (a smaller model was launched), or full. `same_as` is the
+    number of a trial whose configuration is the same to the engine, and whose verdict
+    this is. `saved_s` are the seconds of a launch that the rung saved, at least.
     """
 
     number: int  # from 1, in launch order
@@ -207,6 +212,15 @@ class Entry:
     moved: tuple[Moved, ...] = ()  # effective values that moved beside what the trial set
     suspects: tuple[str, ...] = ()  # flags that the diagnosis points at
     log_digest: str = ""
+    rung: str = "full"
+    resolved_key: str = ""  # equal for configurations that are the same to the engine
+    same_as: int | None = None
+    saved_s: float = 0.0
+
+    @property
+    def launched(self) -> bool:
+        """Whether a server was started for it."""
+        return self.rung in ("twin", "full") and self.same_as is None
 
     @property
     def confounded(self) -> tuple[str, ...]:
@@ -218,7 +232,7 @@ class Entry:
         match self.seen:
             case Seen.STARTS:
                 return Verdict.STARTS
-            case Seen.UNRESOLVED:
+            case Seen.UNRESOLVED | Seen.PASSES:
                 return Verdict.UNRESOLVED
             case Seen.FAILS:
                 same = searched is None or self.signature == searched

@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+# The engine is asked before it is launched; a launch with a smaller model must be asked for.
+DEFAULT_RUNGS = ("static", "resolution", "full")
+
+
 @dataclass(frozen=True, slots=True)
 class Repair:
     """A change that may be added if it is needed, what it costs, and the weight of that."""
@@ -101,7 +105,8 @@ class Recipe:
     the problem's repairs were made from. `engine_version` chooses no other flag table.
     `assumptions`, `reported`, `worth` and `not_shown` are for the runbook: what was taken for
     granted, figures that others reported, what is worth more hours, and claims that the
-    evidence does not show. `notes` say what the reader had to assume.
+    evidence does not show. `rungs` are the sorts of trials that a search may spend.
+    `notes` say what the reader had to assume.
     """
 
     name: str
@@ -123,6 +128,7 @@ class Recipe:
     not_shown: tuple[Doubt, ...] = ()
     landscape: Path | None = None
     speed: float = 1.0
+    rungs: tuple[str, ...] = DEFAULT_RUNGS
     notes: tuple[str, ...] = ()
 
 

@@ -82,6 +82,7 @@ class _Reading:
             not_shown=tuple(Doubt(**part.model_dump()) for part in file.not_shown),
             landscape=_below(folder, file.landscape) if file.landscape else None,
             speed=file.speed,
+            rungs=tuple(dict.fromkeys(file.rungs)),
             notes=tuple(self.notes),
         )
 

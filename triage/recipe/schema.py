@@ -14,6 +14,7 @@ Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Price = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 Duration = str | int | float
+Rung = Literal["static", "resolution", "twin", "full"]
 
 
 class _Strict(BaseModel):
@@ -190,3 +191,4 @@ class RecipeFile(_Strict):
     not_shown: tuple[ClaimPart, ...] = ()
     landscape: Text | None = None
     speed: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    rungs: Annotated[tuple[Rung, ...], Field(min_length=1)] = ("static", "resolution", "full")

@@ -67,6 +67,7 @@ def write_recipe(recipe: Recipe) -> str:
     if recipe.landscape:
         lines.append(f"landscape: {_quoted(str(recipe.landscape))}")
     lines.append(f"speed: {recipe.speed!r}")
+    lines.append(f"rungs: [{', '.join(recipe.rungs)}]")
     return "\n".join(lines) + "\n"
 
 

@@ -54,6 +54,10 @@ def trial_document(entry: Entry) -> dict[str, Json]:
         ],
         "suspects": list(entry.suspects),
         "log_digest": entry.log_digest,
+        "rung": entry.rung,
+        "resolved_key": entry.resolved_key,
+        "same_as": entry.same_as,
+        "saved_seconds": entry.saved_s,
     }
 
 
@@ -80,6 +84,14 @@ def recommendation_document(found: Recommendation) -> dict[str, Json]:
             for one in found.alternatives
         ],
         "config": None if found.config is None else config_document(found.config),
+        "spent": {
+            "launches": found.spent.launches,
+            "without_launch": found.spent.asked,
+            "twins": found.spent.twins,
+            "seconds": round(found.spent.seconds, 1),
+            "saved_launches": found.spent.saved_launches,
+            "saved_seconds": round(found.spent.saved_s, 2),
+        },
     }
 
 

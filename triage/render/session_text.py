@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from triage.core.search.journal import signature
 from triage.core.search.recommend import Choice, Recommendation
+from triage.core.search.rungs import Spent
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
 from triage.core.units import format_seconds
 from triage.core.wording import braces, moved_text, spell, spell_setting
@@ -116,6 +117,8 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
     if found.claims:
         parts += ["", "how far this is supported"]
         parts += [_wrapped(f"  {c.kind.value:9s}  {c.say}", " " * 13) for c in found.claims]
+    if found.spent.asked:
+        parts += ["", spent_text(found.spent)]
     if found.alternatives:
         parts += ["", "also started"]
         parts += [
@@ -125,6 +128,17 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
             for one in found.alternatives
         ]
     return "\n".join(parts)
+
+
+def spent_text(spent: Spent) -> str:
+    """How many launches a search took, and what the answers without one saved."""
+    launches = f"{spent.launches} launch{'' if spent.launches == 1 else 'es'}"
+    twins = f", {spent.twins} of them with a smaller model" if spent.twins else ""
+    saved = ""
+    if spent.saved_s:
+        many = f"{spent.saved_launches} launch{'' if spent.saved_launches == 1 else 'es'}"
+        saved = f": {many} and at least {format_seconds(spent.saved_s)} saved"
+    return _wrapped(f"{launches}{twins}; {spent.asked} answers without a launch{saved}", LATER)
 
 
 def _choice(word: str, choice: Choice) -> str:
@@ -138,14 +152,18 @@ def _choice(word: str, choice: Choice) -> str:
 
 
 def _verdict(entry: Entry) -> str:
+    if entry.seen is Seen.PASSES:
+        return "PASSES"
     if entry.seen is Seen.FAILS and entry.searching is None:
         return "FAILS"
     return entry.verdict(entry.searching).value
 
 
 def _origin(entry: Entry) -> str:
-    """What a simulated answer rests on, before its seconds."""
-    return f"simulated, {entry.provenance}, " if entry.simulated else ""
+    """What a simulated answer rests on, and a rung below the launch in full, before its seconds."""
+    simulated = f"simulated, {entry.provenance}, " if entry.simulated else ""
+    rung = f"as trial {entry.same_as}, " if entry.same_as else f"{entry.rung}, "
+    return simulated + (rung if entry.rung != "full" or entry.same_as else "")
 
 
 def _what(keys: Iterable[str], problem: Problem) -> str:

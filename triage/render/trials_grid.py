@@ -17,7 +17,7 @@ from triage.core.wording import spell
 
 ON, OFF = "●", "·"
 RUNNING = "▸"
-LEGEND = "S starts  F fails as searched  O another failure  ? unresolved  ▸ running"
+LEGEND = "S starts  F as searched  O other failure  ? unresolved  p passes  ▸ running"
 _LABEL = 36  # columns of a flag's name at most
 _LEAST = 4  # below that no flag can be told from another
 _CELL = 3  # columns of a launch
@@ -68,6 +68,8 @@ def _mark(entry: Entry) -> str:
             return "S"
         case Seen.UNRESOLVED:
             return "?"
+        case Seen.PASSES:
+            return "p"
         case Seen.FAILS:
             searched = entry.searching
             return "F" if searched is None or signature(entry) == searched else "O"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triage.command import read_command_file
 from triage.core.config import ServerCommand
+from triage.core.search.rungs import RUNGS
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
@@ -34,6 +35,7 @@ def prepare(
     speed: float | None = None,
     goal: str | None = None,
     audit: bool = False,
+    rungs: str | None = None,
 ) -> Search:
     """The search that these options ask for; what the options leave out the recipe says.
 
@@ -58,6 +60,8 @@ def prepare(
         problem = replace(problem, budget_s=hours * 3600)
     problem = replace(problem, goal=goal or problem.goal, audit=audit or problem.audit)
     recipe = replace(recipe, problem=problem, engine=engine or recipe.engine)
+    if rungs is not None:
+        recipe = replace(recipe, rungs=_rungs(rungs))
     if recipe.target != "process":
         raise HostError(
             f"this version launches processes only, and the recipe asks for {recipe.target}",
@@ -83,6 +87,17 @@ def prepare(
         )
     recipe = replace(recipe, cwd=recipe.cwd.absolute())
     return Search(recipe=_with_limits(recipe), replay=replay, sources=sources, origin=origin)
+
+
+def _rungs(text: str) -> tuple[str, ...]:
+    """The rungs that a list with commas names, in the order in which they are climbed."""
+    named = {word.strip() for word in text.split(",")}
+    if unknown := sorted(named - set(RUNGS)):
+        raise UsageError(
+            f"there is no rung {unknown[0]!r}: {', '.join(RUNGS)}",
+            hint="triage bisect --rungs resolution,full RECIPE",
+        )
+    return tuple(rung for rung in RUNGS if rung in named)
 
 
 def _recipe(

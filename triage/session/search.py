@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.core.hide import hide_problem
@@ -19,6 +19,7 @@ from triage.core.trials import Done, Entry, Seen, Trial
 from triage.recipe import Recipe
 from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
+from triage.session.ladder import Ladder
 from triage.session.logs import causes
 from triage.session.trial import (
     Setup,
@@ -82,13 +83,21 @@ class Search:
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
+def print_nothing(_: str) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """Whom to tell what happens; each is called with plain values."""
+    """Whom to tell what happens; each is called with plain values.
+
+    An event goes on meanwhile, and may be overlooked; a note may not.
+    """
 
     starting: Callable[[int, Trial], None]
     finished: Callable[[Entry], None]
     event: Callable[[str], None]
+    note: Callable[[str], None] = print_nothing
 
 
 def bisect(
@@ -100,10 +109,39 @@ def bisect(
         HostError: a launch could not be made on this machine; the journal stays.
         KeyboardInterrupt: nothing of the launch is left, the journal stays.
     """
+    with Ladder(search, session, event=talk.event, note=talk.note) as ladder:
+        ladder.screen(journal, talk.finished)
+        if "full" in search.recipe.rungs:
+            step = _climb(search, session, journal, talk, ladder)
+        else:
+            step = Done(
+                reason="resolved",
+                say="Nothing was launched, as the rungs of this search hold no launch in full.",
+            )
+    # What is shown and stored of the proposal has no secrets; the launches had them.
+    problem = hide_problem(search.recipe.problem)
+    found = recommend(problem, journal.entries, causes())
+    if step.reason == "resolved":
+        found = replace(found, reason=step.reason, say=f"No configuration is proposed. {step.say}")
+    if (searched := searched_entry(journal.entries)) is not None:
+        session.write("diagnosis.json", session.read(diagnosis_name(searched.number)))
+    session.write("recommendation.json", recommendation_document(found))
+    session.note(ended=step.reason)
+    return step, found
+
+
+def _climb(
+    search: Search, session: SessionFolder, journal: Journal, talk: Talk, ladder: Ladder
+) -> Done:
+    """Answer trial after trial by the cheapest rung that can."""
     problem, setup = search.recipe.problem, search.setup
     while not isinstance(step := next_trials(problem, journal.entries), Done):
         trial, number = step[0], len(journal.entries) + 1
         talk.starting(number, trial)
+        if (cheap := ladder.answer(number, trial, journal.entries)) is not None:
+            journal.append(cheap)
+            talk.finished(cheap)
+            continue
         folder = session.trial_folder(number)
         left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
         limited = setup.within(left_s)
@@ -115,22 +153,16 @@ def bisect(
             say=talk.event,
         )
         if limited != setup and ended_by_us(result):
-            step = Done(
+            return Done(
                 reason="budget",
                 say=f"The time is spent: it ended trial {number}, which proves nothing.",
             )
-            break
         entry = entry_of(number, trial, problem, result, journal.entries)
+        entry = replace(entry, resolved_key=ladder.key(trial.items))
         session.write(diagnosis_name(number), diagnosis_document(result.diagnosis))
         journal.append(entry)
         talk.finished(entry)
-    # What is shown and stored of the proposal has no secrets; the launches had them.
-    found = recommend(hide_problem(problem), journal.entries, causes())
-    if (searched := searched_entry(journal.entries)) is not None:
-        session.write("diagnosis.json", session.read(diagnosis_name(searched.number)))
-    session.write("recommendation.json", recommendation_document(found))
-    session.note(ended=step.reason)
-    return step, found
+    return step
 
 
 def searched_entry(journal: Sequence[Entry]) -> Entry | None:

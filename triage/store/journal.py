@@ -105,6 +105,11 @@ def entry_of(document: Mapping[str, Any]) -> Entry:
         ),
         suspects=tuple(document["suspects"]),
         log_digest=document["log_digest"],
+        # Sessions of before there were rungs have launches only.
+        rung=document.get("rung", "full"),
+        resolved_key=document.get("resolved_key", ""),
+        same_as=document.get("same_as"),
+        saved_s=float(document.get("saved_seconds", 0.0)),
     )
 
 

@@ -22,7 +22,8 @@ class Known:
     `problem` holds only items that change something, and the needs that rejections
     taught (`learned`, each with the number of its trial). `entries` are those that belong
     to it, in the order of the launches, and so is `resolved`; `lost` counts the
-    unresolved attempts of the sets that have no answer yet.
+    unresolved attempts of the sets that have no answer yet. `passed` are sets that the
+    engine accepts before it starts a process: no answer, but no failure of its checks.
     """
 
     problem: Problem
@@ -30,6 +31,7 @@ class Known:
     learned: tuple[tuple[str, str, int], ...]
     resolved: Mapping[Keys, Entry]
     lost: Mapping[Keys, int]
+    passed: frozenset[Keys] = frozenset()
 
     def pending(self, keys: Keys) -> bool:
         """Whether a launch of this subset may still give an answer."""
@@ -92,10 +94,14 @@ def read_journal(problem: Problem, journal: Sequence[Entry]) -> Known:
     kept = frozenset(choice.key for choice in cleaned.choices())
     resolved: dict[Keys, Entry] = {}
     lost: dict[Keys, int] = {}
+    passed: set[Keys] = set()
     entries: list[Entry] = []
     for entry in journal:
         keys = entry.items & kept
         if not entry.items <= choices or not cleaned.allowed(keys):
+            continue
+        if entry.seen is Seen.PASSES:
+            passed.add(keys)
             continue
         entries.append(entry if keys == entry.items else replace(entry, items=keys))
         if entry.seen is Seen.UNRESOLVED:
@@ -109,6 +115,7 @@ def read_journal(problem: Problem, journal: Sequence[Entry]) -> Known:
         learned=learned,
         resolved=resolved,
         lost=unanswered,
+        passed=frozenset(passed),
     )
 
 

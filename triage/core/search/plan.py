@@ -50,7 +50,7 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     if isinstance(step, Done):
         return step
     spent_s = sum(entry.seconds for entry in journal)
-    left = problem.budget_trials - len(journal)
+    left = problem.budget_trials - sum(entry.launched for entry in journal)
     if left <= 0:
         return Done(
             reason="budget", level="seen", say=f"All {problem.budget_trials} trials are spent."

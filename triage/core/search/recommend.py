@@ -8,7 +8,7 @@ Not: proving that it serves (a Confirmation does) or printing it (triage.render)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from triage.core.causes import Cause
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value, apply
@@ -17,6 +17,7 @@ from triage.core.search.claims import Claim, claims_of
 from triage.core.search.journal import Known, read_journal
 from triage.core.search.plan import next_trials
 from triage.core.search.reduce import failing_sets
+from triage.core.search.rungs import Spent, spent
 from triage.core.search.subsets import Keys, rank, with_needs
 from triage.core.search.suspected import suspected
 from triage.core.trials import Done, Entry, FailingSet, Item, Problem
@@ -73,6 +74,7 @@ class Recommendation:
     proof: int | None = None
     alternatives: tuple[Started, ...] = ()
     simulated: bool = False
+    spent: Spent = field(default_factory=Spent)
 
 
 def best_started(problem: Problem, journal: Sequence[Entry]) -> Keys:
@@ -103,6 +105,7 @@ def recommend(
             weight_wanted=problem.weight(problem.keys()),
             sets=sets,
             simulated=simulated,
+            spent=spent(journal),
         )
     best, *others = started
     config = problem.config(best)
@@ -139,6 +142,7 @@ def recommend(
             for keys in others[:ALTERNATIVES]
         ),
         simulated=simulated,
+        spent=spent(journal),
     )
 
 

@@ -52,11 +52,16 @@ def _ruled_out(known: Known, searched: str, keys: Keys) -> bool:
     return False
 
 
+def _passed(known: Known, entry: Entry, keys: Keys) -> bool:
+    """Whether the engine accepts the subset, and the failure is one of what it checks first."""
+    return keys in known.passed and entry.rung in ("static", "resolution")
+
+
 def _failing_set(known: Known, keys: Keys) -> FailingSet:
     entry = known.resolved[keys]
     neighbours = [smaller for _, smaller in one_smaller(known.problem, keys)]
     rests_on = [entry, *(known.resolved[n] for n in neighbours if n in known.resolved)]
-    unasked = [n for n in neighbours if n not in known.resolved]
+    unasked = [n for n in neighbours if n not in known.resolved and not _passed(known, entry, n)]
     ruled_out = [n for n in unasked if _ruled_out(known, signature(entry), n)]
     return FailingSet(
         items=keys,

@@ -1,0 +1,120 @@
+"""The rungs below a launch, with a stand-in for the engine: what is answered without a launch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Run, is_an_error
+
+ROOT = Path(__file__).parents[2]
+STAND_IN = ROOT / "tests/launch/stand_in"
+pytestmark = pytest.mark.real
+
+
+def recipe(folder: Path, wanted: str, **more: str) -> Path:
+    """A search on the stand-in, whose launches end with "a process was started"."""
+    lines = [
+        "schema: triage.recipe/1",
+        "name: ladder",
+        "launch:",
+        f"  command: [{sys.executable}, -m, sglang.launch_server]",
+        f"  env: {{PYTHONPATH: {STAND_IN}}}",
+        "  patience: {silent: 20s, total: 40s}",
+        "baseline: {flags: {model-path: /m}}",
+        f"wanted: [{wanted}]",
+        *(f"{key}: {value}" for key, value in more.items()),
+    ]
+    path = folder / "r.yaml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+PAIR = "{flag: page-size, value: 16}, {flag: chunked-prefill-size, value: 100}"
+
+
+def journal(session: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (session / "journal.jsonl").read_text().splitlines()]
+
+
+def test_a_refused_pair_is_found_without_a_launch(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path, PAIR, rungs="[resolution]")
+    done = triage("bisect", path, "--session", tmp_path / "s", "--json")
+    assert done.returncode == 12, done.stderr
+    found = json.loads(done.stdout)
+    assert [(s["items"], s["minimal"]) for s in found["sets"]] == [
+        (["chunked-prefill-size", "page-size"], True)
+    ]
+    assert found["reason"] == "resolved"
+    assert found["config"] is None
+    assert found["spent"]["launches"] == 0
+    assert found["spent"]["without_launch"] == 3
+    assert found["spent"]["saved_launches"] == 1
+    assert found["spent"]["saved_seconds"] > 0
+    trials = journal(tmp_path / "s")
+    assert [(t["rung"], t["seen"]) for t in trials] == [
+        ("resolution", "fails"), ("resolution", "passes"), ("resolution", "passes"),
+    ]  # fmt: skip
+    assert trials[0]["early"]
+    assert trials[0]["phase"] == "arg-validation"
+    kept = tmp_path / "s/trials/001"
+    assert "chunk must be divisible" in (kept / "server.log").read_text()
+    assert json.loads((kept / "resolution.json").read_text())["verdict"] == "rejected"
+    assert json.loads((kept / "diagnosis.json").read_text())["outcome"] == "failed"
+
+
+def test_a_search_goes_on_with_launches_and_says_what_was_saved(
+    triage: Run, tmp_path: Path
+) -> None:
+    """The baseline of the stand-in never starts, so the search ends with its launch."""
+    path = recipe(tmp_path, PAIR)
+    done = triage("bisect", path, "--session", tmp_path / "s")
+    assert done.returncode in (10, 11, 13), done.stderr
+    trials = journal(tmp_path / "s")
+    assert [t["rung"] for t in trials[:4]] == ["resolution"] * 3 + ["full"]
+    assert trials[3]["items"] == []
+    assert trials[3]["resolved_key"], "what the engine makes of it is kept with the launch"
+    assert "PASSES" in done.stderr
+    assert "resolution, " in done.stderr
+
+    again = triage("bisect", "--session", tmp_path / "s")
+    assert "resumed with" in again.stderr
+    assert journal(tmp_path / "s")[: len(trials)] == trials
+
+
+def test_without_the_rung_the_engine_is_not_asked(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path, PAIR)
+    triage("bisect", path, "--session", tmp_path / "s", "--rungs", "full")
+    assert {t["rung"] for t in journal(tmp_path / "s")} == {"full"}
+
+
+def test_a_baseline_that_the_engine_refuses_is_told_without_a_launch(
+    triage: Run, tmp_path: Path
+) -> None:
+    path = recipe(tmp_path, "{flag: skip-server-warmup}")
+    path.write_text(
+        path.read_text().replace("{model-path: /m}", "{model-path: /m, nonsense-flag: 1}")
+    )
+    done = triage("bisect", path, "--session", tmp_path / "s")
+    assert done.returncode in (10, 11), done.stderr
+    assert "said to start fails" in done.stderr
+    (trial,) = journal(tmp_path / "s")
+    assert (trial["rung"], trial["items"], trial["phase"]) == ("resolution", [], "arg-parse")
+
+
+def test_an_engine_that_cannot_be_imported_leaves_the_launches(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path, PAIR)
+    path.write_text(path.read_text().replace("{PYTHONPATH:", "{STAND_IN_IMPORT: boom, PYTHONPATH:"))
+    done = triage("bisect", path, "--session", tmp_path / "s")
+    assert "the engine is not asked before a launch: RuntimeError: boom" in done.stderr
+    assert {t["rung"] for t in journal(tmp_path / "s")} == {"full"}
+
+
+def test_a_rung_that_does_not_exist_is_a_sentence(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path, PAIR)
+    is_an_error(triage("bisect", path, "--rungs", "ladder"), 2, "no rung 'ladder'")
+    path.write_text(path.read_text() + "rungs: [ladder]\n")
+    is_an_error(triage("bisect", path), 2, "rungs")
