@@ -229,6 +229,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "changes": "The edits of the configuration.",
         "needs": "Preconditions: --flag, --flag VALUE|VALUE, no --flag, or FACT OP VALUE.",
         "span": "Values of a flag among which one that works may be searched.",
+        "weight": "What it gives up beside the settings that it drops; 1 is a setting.",
         "probe": "It finds out more and is no remedy, such as a launch with a blocking device.",
     },
     "OriginFile": {

@@ -58,6 +58,7 @@ class Remedy:
     needs: tuple[str, ...] = ()
     span: tuple[str, ...] = ()  # flag, start, end, step; start may hold a placeholder
     probe: bool = False
+    weight: float = 0.0  # what it gives up beside the settings that it drops; 1 is a setting
     disposition: Disposition = Disposition.MANUAL
     cost: str = ""
     evidence: str = ""

@@ -75,6 +75,7 @@ class Advice:
     needs: tuple[str, ...] = ()  # preconditions, as the knowledge states them
     span: tuple[str, ...] = ()  # flag, start, end and step of a search for a value
     probe: bool = False  # finds out more, and is no remedy
+    weight: float = 0.0  # what it gives up beside the settings that it drops
     open: bool = False  # a value that it sets is not known from this log
 
 

@@ -97,7 +97,13 @@ def check_names(file: CauseFile, files: Collection[str]) -> Iterator[str]:
     yield from (f"group_by: no pattern captures {n}" for n in file.group_by if n not in captures)
     for remedy in file.remedies:
         span = remedy.span.words() if remedy.span else ()
-        edits = (*remedy.changes.set.values(), *remedy.changes.env.values(), *span)
+        edits = (
+            *remedy.changes.set,
+            *remedy.changes.unset,
+            *remedy.changes.set.values(),
+            *remedy.changes.env.values(),
+            *span,
+        )
         for text in (remedy.say, remedy.cost, *map(str, edits)):
             faults = placeholder_faults(text, frozenset(captures))
             yield from (f"remedies: {fault}" for fault in faults)
@@ -125,7 +131,7 @@ def check_flags(file: CauseFile) -> Iterator[str]:
         named += [*remedy.changes.set, *remedy.changes.unset]
         named += [remedy.span.flag] if remedy.span else []
     for name in dict.fromkeys(named):
-        if name in file.fork_flags:
+        if name in file.fork_flags or "{" in name:
             continue
         spec = table.specs.get(name)
         if spec is None:

@@ -54,6 +54,7 @@ class RemedyFile(_Strict):
     needs: tuple[Text, ...] = ()
     span: SpanFile | None = None
     probe: bool = False
+    weight: float | int = 0
     disposition: Disposition
     cost: Text
     evidence: Literal[
@@ -71,6 +72,7 @@ class RemedyFile(_Strict):
             needs=self.needs,
             span=self.span.words() if self.span else (),
             probe=self.probe,
+            weight=float(self.weight),
             disposition=self.disposition,
             cost=self.cost,
             evidence=self.evidence,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from triage.command import command_language, read_command, read_command_file, write_command
 from triage.command.dropin import write_drop_in
+from triage.core.causes import Cause
 from triage.core.config import Config, ServerCommand
 from triage.core.diagnosis import Diagnosis
 from triage.core.flags import FlagTable
@@ -24,11 +25,11 @@ from triage.core.hide import hide_config, hide_literals, secret_values
 from triage.core.redact import MARKER
 from triage.core.server_args import find_dump
 from triage.errors import NothingError, TriageError, UsageError, hint
-from triage.session.logs import classify, flag_table, log_sources
+from triage.session.logs import causes, classify, flag_table, log_sources
 
 PROGRAM = ("python3", "-m", "sglang.launch_server")
 _HEAD_BYTES = 4 << 20  # the arguments and the names of the GPUs stand near the start
-_FULL = 60  # fields of a whole dump; a shorter one was cut, or made up
+_FULL = 40  # fields of a whole dump; a shorter one was cut, or made up
 _GPU = re.compile(r"NVIDIA (?P<gpu>(?:[ABHL]\d{2,3}|GB\d{3}|RTX [\w ]{1,20}?\d{4}))\b")
 _CAPABILITY = re.compile(r"\bsm_?(?P<sm>\d{2,3})a?\b|compute capability (?P<a>\d+)\.(?P<b>\d)")
 
@@ -107,6 +108,7 @@ def advise(
     found = propose(
         diagnosis,
         command.config if command_file and command else None,
+        cause=cause_of(diagnosis),
         table=table,
         facts=facts_in(head),
         fields=fields_in(head),
@@ -120,6 +122,11 @@ def advise(
         command=command,
         given=command_file is not None,
     )
+
+
+def cause_of(diagnosis: Diagnosis) -> Cause | None:
+    """The knowledge of the cause that was found."""
+    return next((one for one in causes() if one.id == diagnosis.cause), None)
 
 
 def _rebuilt(diagnosis: Diagnosis) -> ServerCommand | None:

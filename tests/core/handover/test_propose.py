@@ -123,7 +123,8 @@ def test_an_older_engine_gets_its_own_flag() -> None:
     remedy = advice("x", SetFlag("cuda-graph-backend-decode", "disabled"))
     (option,) = propose(of(remedy), table=TABLE, fields={"disable_cuda_graph", "tp_size"}).options
     assert option.changes == (SetFlag("disable-cuda-graph", True),)
-    found = propose(of(remedy), table=TABLE, fields={"tp_size"})
+    whole = {f"field_{number}" for number in range(200)}
+    found = propose(of(remedy), table=TABLE, fields=whole)
     assert "printed no such argument" in found.ruled_out[0].fact
 
 

@@ -8,6 +8,7 @@ Not: where facts come from (propose.py).
     --attention-backend fa3|fa4  it has one of these values
     engine >= 0.5.20             a fact, compared as a version or a number
     gpu = B300|B200              a fact with one of these values
+    message ~ proxy|502          a fact that holds one of these words
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from triage.core.records import dataclass
 from triage.core.regex import regex
 
 _FLAG = regex(r"(?P<no>no )?--(?P<name>[a-z][\w-]*)(?: (?P<values>\S+))?\Z")
-_FACT = regex(r"(?P<name>[a-z][\w-]*) (?P<how>>=|<=|=|<|>) (?P<value>\S+)\Z")
+_FACT = regex(r"(?P<name>[a-z][\w-]*) (?P<how>>=|<=|=|<|>|~) (?P<value>\S+)\Z")
 _NUMBERS = regex(r"\d+")
 
 
@@ -56,6 +57,12 @@ def judge(need: str, config: Config | None, facts: Mapping[str, str]) -> Judged:
     if found is None or found["name"] not in facts:
         return Judged(need, Truth.UNKNOWN)
     known = facts[found["name"]]
+    if found["how"] == "~":
+        words = found["value"].lower().split("|")
+        if any(one in known.lower() for one in words):
+            return Judged(need, Truth.HOLDS)
+        said = f"the {found['name']} says nothing of {' or '.join(words)}"
+        return Judged(need, Truth.CONTRADICTED, said)
     if _compare(known, found["how"], found["value"]):
         return Judged(need, Truth.HOLDS)
     return Judged(need, Truth.CONTRADICTED, f"{found['name']} is {known}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from triage.core.causes import Cause
 from triage.core.config import (
     Change,
     Config,
@@ -37,7 +38,9 @@ from triage.core.handover.proposals import (
     RuledOut,
     Span,
 )
-from triage.core.handover.spelling import older, refused
+from triage.core.handover.spelling import ambiguous, older, refused, vllm
+from triage.core.log.suspects import advice as advice_of
+from triage.core.regex import regex
 from triage.core.wording import spell
 
 _BASIS = {
@@ -47,6 +50,7 @@ _BASIS = {
     "suggested": Basis.SUGGESTED,
     "inferred": Basis.INFERRED,
 }
+GUESS = "a guess"  # the evidence of leaving out a suspect: nobody says that it helps
 _RANK = {basis: rank for rank, basis in enumerate(Basis)}
 _PREFERENCE = {disposition: rank for rank, disposition in enumerate(Disposition)}
 _CHANGED_WEIGHT = 0.5  # of a flag that keeps its place and loses its value
@@ -60,6 +64,9 @@ ESSENTIAL = frozenset(
 def facts_of(diagnosis: Diagnosis) -> dict[str, str]:
     """What the diagnosis itself says, under the names that preconditions use."""
     facts = {"engine": diagnosis.engine, "phase": diagnosis.phase}
+    if diagnosis.root is not None:
+        more = diagnosis.traceback.message if diagnosis.traceback else ""
+        facts["message"] = f"{diagnosis.root.text}\n{more}"
     if diagnosis.engine_version:
         facts["engine-version"] = diagnosis.engine_version
     if diagnosis.ranks_total:
@@ -71,6 +78,7 @@ def propose(
     diagnosis: Diagnosis,
     config: Config | None = None,
     *,
+    cause: Cause | None = None,
     table: FlagTable | None = None,
     facts: Mapping[str, str] | None = None,
     fields: Collection[str] = (),
@@ -83,6 +91,8 @@ def propose(
     Args:
         diagnosis: Of the failed launch.
         config: What the user typed; without it, what the log says the engine had.
+        cause: The knowledge of the diagnosed cause: with it, values are computed from `config`;
+            without it, the remedies are those that the diagnosis made from the log alone.
         table: The flags of the engine.
         facts: More than the diagnosis tells: gpu, capability, gpus, ...; they win over it.
         fields: Names of the arguments that the engine printed, for older spellings.
@@ -90,7 +100,8 @@ def propose(
         pinned: Flags that stay as they are.
         tried: Configurations that were launched already and did not come up.
     """
-    base = config if config is not None else diagnosis.config
+    remedies = _remedies(diagnosis, config, cause, table)
+    base = config if config is not None else _told(diagnosis, remedies)
     known = base if base.flags or base.env else None
     maker = _Maker(
         diagnosis=diagnosis,
@@ -101,16 +112,19 @@ def propose(
         weights=weights or {},
         pinned=frozenset(pinned),
         tried=frozenset(tried),
+        env_known=config is not None,
     )
     values = known.flag_values() if known is not None else {}
     if table is not None and diagnosis.root is not None:
-        for advice in refused(diagnosis.root.text, values, table):
-            maker.add(advice)
-    for advice in diagnosis.remedies:
-        maker.add(advice)
+        for one in refused(diagnosis.root.text, values, table):
+            maker.add(one)
+        for one in ambiguous(diagnosis.root.text, values, table):
+            maker.add(one)
+    for one in remedies:
+        maker.add(one)
     if not any(o.changes and not o.probe for o in maker.options):
-        for advice in _dropping(diagnosis, known):
-            maker.add(advice)
+        for one in _dropping(diagnosis, known):
+            maker.add(one)
     return Proposals(
         cause=diagnosis.cause,
         signature=diagnosis.signature,
@@ -120,6 +134,43 @@ def propose(
         options=ranked(maker.options),
         ruled_out=tuple(maker.ruled_out),
     )
+
+
+def _remedies(
+    diagnosis: Diagnosis, config: Config | None, cause: Cause | None, table: FlagTable | None
+) -> tuple[Advice, ...]:
+    """The advice of the diagnosis, with the values of the configuration that was typed."""
+    root = diagnosis.root
+    if config is None or cause is None or cause.id != diagnosis.cause or root is None:
+        return diagnosis.remedies
+    values = diagnosis.config.flag_values() | config.flag_values()
+    message = root.text
+    if diagnosis.traceback is not None:
+        message = f"{message}\n{diagnosis.traceback.message}"
+    return advice_of(cause, captures_of(cause, message), message, Config.of(values), table)
+
+
+def captures_of(cause: Cause, message: str) -> dict[str, str]:
+    """What the cause's patterns capture in a message, from the first that matches on."""
+    found: dict[str, str] = {}
+    for pattern in cause.patterns:
+        for line in message.split("\n"):
+            if (match := regex(pattern).search(line)) is not None:
+                known = {k: v for k, v in match.groupdict().items() if v is not None}
+                found = known | found
+    return found
+
+
+def _told(diagnosis: Diagnosis, remedies: Sequence[Advice]) -> Config:
+    """What the log tells of the command: also flags that no table knows, if a remedy drops them."""
+    values = diagnosis.config.flag_values()
+    printed = dict(diagnosis.effective)
+    for one in remedies:
+        for change in one.changes:
+            if isinstance(change, UnsetFlag) and change.name in printed:
+                text = printed[change.name]
+                values.setdefault(change.name, True if text == "True" else text)
+    return Config.of(values, diagnosis.config.env_values())
 
 
 def ranked(options: Sequence[Proposal]) -> tuple[Proposal, ...]:
@@ -136,11 +187,15 @@ def _first_of_each(options: Sequence[Proposal]) -> Iterator[Proposal]:
 
 
 def _place(option: Proposal) -> tuple[object, ...]:
+    # What rests on something that nothing here shows is no better than an inference.
+    basis = Basis.INFERRED if option.unsure else option.basis
     return (
         option.probe,
-        _RANK[option.basis],
-        _PREFERENCE[option.disposition],
-        not option.changes,  # an edit that can be pasted comes before one that must be thought of
+        max(_RANK[option.basis], _RANK[basis]),
+        option.evidence == GUESS,
+        not option.why,  # a remedy whose preconditions are met fits better than a general one
+        # What must be thought of first is a step by hand, whatever it costs.
+        _PREFERENCE[option.disposition if option.changes else Disposition.MANUAL],
         option.weight,
         option.size,
     )
@@ -160,6 +215,7 @@ class _Maker:
         weights: Mapping[str, float],
         pinned: frozenset[str],
         tried: frozenset[Config],
+        env_known: bool,
     ) -> None:
         self.diagnosis = diagnosis
         self.base = base
@@ -169,6 +225,7 @@ class _Maker:
         self.weights = weights
         self.pinned = pinned
         self.tried = tried
+        self.env_known = env_known
         self.options: list[Proposal] = []
         self.ruled_out: list[RuledOut] = []
 
@@ -187,16 +244,17 @@ class _Maker:
         """The edits under the names of this engine; or why it cannot have them."""
         changes: list[Change] = []
         for change in advice.changes:
-            own = older(change, self.fields, self.table)
+            values = self.base.flag_values() if self.base else {}
+            own = older(change, self.fields, self.table, values)
             if own is None:
                 return (), f"this engine has no --{change.name}: it printed no such argument"
             changes.append(own)
-        if self.facts.get("engine") == "vllm" and self.table is not None:
-            known = self.base.flag_values() if self.base else {}
-            sglang = [c for c in changes if isinstance(c, SetFlag | UnsetFlag)
-                      and c.name in self.table.specs and c.name not in known]  # fmt: skip
-            if sglang:
-                return (), f"the engine is vLLM, which has no --{sglang[0].name}"
+        if self.facts.get("engine") == "vllm":
+            there = [vllm(change, self.table) for change in changes]
+            for change, other in zip(changes, there, strict=True):
+                if other is None:
+                    return (), f"the engine is vLLM, which has no --{change.name}"
+            return tuple(change for change in there if change is not None), ""
         return tuple(changes), ""
 
     def _contradiction(self, changes: Sequence[Change]) -> str:
@@ -213,8 +271,10 @@ class _Maker:
                     return f"the launch already has {spell(changes[0])}"
                 case UnsetFlag(name):
                     return f"the launch does not set --{name}"
-                case UnsetEnv(name):
+                case UnsetEnv(name) if self.env_known:
                     return f"the launch does not set {name}"
+                case _:
+                    return ""  # a log does not tell the environment
         if after in self.tried:
             return "it was launched here and did not come up"
         return ""
@@ -224,8 +284,10 @@ class _Maker:
     ) -> Proposal:
         base = self.base
         config = apply(base, changes) if base is not None and changes else None
-        if base is not None and config is not None:
+        if base is not None and config is not None and config != base:
             changes = diff(base, config)
+        elif config == base:
+            config = None  # of an environment that is not known
         given_up = tuple(_given_up(change, base) for change in changes)
         lost = tuple(name for name in given_up if name)
         return Proposal(
@@ -238,9 +300,10 @@ class _Maker:
             cost=advice.cost,
             evidence=advice.evidence,
             given_up=lost,
-            weight=self._weight(changes, lost),
+            weight=advice.weight + self._weight(changes, lost),
             size=len(changes),
             span=_span(advice.span),
+            why=", ".join(j.need for j in judged if j.truth is Truth.HOLDS),
             unsure=tuple(j.need for j in judged if j.truth is Truth.UNKNOWN),
             probe=advice.probe,
         )
@@ -310,5 +373,5 @@ def _dropping(diagnosis: Diagnosis, base: Config | None) -> Iterator[Advice]:
 
 _DROP = Advice(
     say="", changes=(), disposition="lossy", cost="what the flag was meant to do",
-    evidence="inferred",
+    evidence=GUESS,
 )  # fmt: skip

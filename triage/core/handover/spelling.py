@@ -25,6 +25,25 @@ _OLDER: dict[tuple[str, Value | None], tuple[str, Value | None]] = {
     ),
     ("attn-dp-size", None): ("dp-size", None),
 }  # fmt: skip
+# What one switches off today was switched on before.
+_OPT_IN: dict[tuple[str, Value | None], str] = {
+    ("cuda-graph-backend-prefill", "disabled"): "enable-piecewise-cuda-graph",
+}
+# Flags that vLLM has under another name; those that are the same stand in _SHARED.
+_VLLM: dict[str, str] = {
+    "tp-size": "tensor-parallel-size",
+    "pp-size": "pipeline-parallel-size",
+    "dp-size": "data-parallel-size",
+    "context-length": "max-model-len",
+    "mem-fraction-static": "gpu-memory-utilization",
+    "max-running-requests": "max-num-seqs",
+    "max-prefill-tokens": "max-num-batched-tokens",
+    "disable-cuda-graph": "enforce-eager",
+}
+_SHARED = frozenset(
+    ("disable-custom-all-reduce", "trust-remote-code", "quantization", "kv-cache-dtype", "dtype",
+     "load-format", "download-dir", "port", "host", "reasoning-parser", "enable-lora")
+)  # fmt: skip
 # Options that a release dropped, or that another engine has -> what does the same here.
 # The value of a renamed option is kept where the successor has none.
 _SUCCESSORS: dict[str, tuple[str, Value | None]] = {
@@ -53,19 +72,25 @@ _SUCCESSORS: dict[str, tuple[str, Value | None]] = {
     "ep": ("ep-size", None),
 }
 _REFUSED = regex(r"unrecognized arguments?: (?P<words>.+)")
+_NAMED = regex(r"--[A-Za-z][\w-]*")
 _OPTION = regex(r"--?[A-Za-z][\w-]*\Z")
+_WHOLE = 150  # fields of a dump from which one can tell what an engine does not have
+_AMBIGUOUS = regex(r"ambiguous option: (?P<option>\S+) could match (?P<names>.+)")
 _MOST = 6
 _DROPPED = "user-confirmed"  # reports: servers start without the option
 _RESPELLED = "maintainer-confirmed"  # releases answer so: the option goes by another name
 
 
-def older(change: Change, fields: Collection[str], table: FlagTable | None) -> Change | None:
+def older(
+    change: Change, fields: Collection[str], table: FlagTable | None, values: Mapping[str, Value]
+) -> Change | None:
     """The change under the name that an engine with these fields takes; None if it has none.
 
     Args:
         change: A change under today's names.
         fields: Names of the arguments that the engine printed; empty if they are not known.
         table: The flags of the newest version.
+        values: The flags of the launch.
     """
     if not fields or table is None or isinstance(change, SetEnv | UnsetEnv):
         return change
@@ -73,6 +98,8 @@ def older(change: Change, fields: Collection[str], table: FlagTable | None) -> C
     if spec is None or spec.field in fields:
         return change
     value = change.value if isinstance(change, SetFlag) else None
+    if (change.name, value) in _OPT_IN and _OPT_IN[change.name, value] in values:
+        return UnsetFlag(_OPT_IN[change.name, value])
     for key in ((change.name, value), (change.name, None)):
         name, other = _OLDER.get(key, ("", None))
         if name and name.replace("-", "_") in fields:
@@ -80,7 +107,40 @@ def older(change: Change, fields: Collection[str], table: FlagTable | None) -> C
                 return SetFlag(name, change.value if other is None else other)
             return UnsetFlag(name)
     # Leaving out a flag that the engine does not have changes nothing: propose says so.
-    return change if isinstance(change, UnsetFlag) else None
+    return None if isinstance(change, SetFlag) and len(fields) >= _WHOLE else change
+
+
+def vllm(change: Change, table: FlagTable | None) -> Change | None:
+    """The change as vLLM takes it; None if it has no such flag."""
+    if isinstance(change, SetEnv | UnsetEnv):
+        return change
+    eager = ("cuda-graph-backend-decode", "disabled")
+    if isinstance(change, SetFlag) and (change.name, change.value) == eager:
+        return SetFlag("enforce-eager", value=True)
+    name = _VLLM.get(change.name, change.name)
+    if name == change.name and name not in _SHARED and table and name in table.specs:
+        return None
+    return SetFlag(name, change.value) if isinstance(change, SetFlag) else UnsetFlag(name)
+
+
+def ambiguous(message: str, values: Mapping[str, Value], table: FlagTable) -> Iterator[Advice]:
+    """The full names that an abbreviation may stand for, one advice each."""
+    found = _AMBIGUOUS.search(message)
+    if found is None:
+        return
+    word, _, given = found["option"].partition("=")
+    own = next((n for n in (word.lstrip("-"), word) if n in values), word.lstrip("-"))
+    for name in _NAMED.findall(found["names"]):
+        value = values.get(own, given or True)
+        setting = _setting(name.lstrip("-"), value, table)
+        if setting is not None or own not in values:
+            yield Advice(
+                say=f"Write {word} out as {name}",
+                changes=(UnsetFlag(own), setting) if setting is not None else (),
+                disposition="safe",
+                cost="none",
+                evidence="program-output",
+            )
 
 
 def refused_options(message: str) -> dict[str, Value]:

@@ -59,6 +59,7 @@ _DROP = regex(
 )
 _WORD = regex(r"\b([a-z][a-z\d]*(?:[_-][a-z\d]+)+)\b")
 # Advice that is printed whatever the reason was.
+_WRONG = regex(r"invalid choice: ['\"]?([\w.\-]+)")
 _STANDING = regex(
     r"Possible (?:solutions|suggestions):|CUDA_LAUNCH_BLOCKING|Compile with `?TORCH_USE"
 )
@@ -118,8 +119,19 @@ def _listed(
         name = _owner(text, items, values, table)
         if name is None:
             continue
+        wrong = _WRONG.search(text)
+        if wrong is not None:  # what it resembles was meant
+            items.sort(key=lambda item: -_alike(item, wrong[1]))
         for item in items[:_MOST]:
             yield name, item, f"The message allows {', '.join(items[:6])}"
+
+
+def _alike(one: str, other: str) -> int:
+    """How many letters two words share at their start."""
+    return next(
+        (n for n, (a, b) in enumerate(zip(one.lower(), other.lower(), strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
 
 
 def _owner(

@@ -79,8 +79,12 @@ def _value(words: str, captures: Mapping[str, str], flags: Mapping[str, Value]) 
         value = flags.get(arguments[0])
         return value if isinstance(value, str) else None
     if name == "first":
-        found = _ITEM.search(captures.get(arguments[0], ""))
-        return found[0] if found else None
+        several = captures.get(arguments[0], flags.get(arguments[0], ""))
+        found = _ITEM.search(several) if isinstance(several, str) else None
+        return found[0] if found and found[0] != several else None
+    if name == "round":  # two captures that name flags: a multiple of the second
+        owner, step = (captures.get(word, "").replace("_", "-") for word in arguments)
+        arguments = [owner or "?", step or "?"]
     numbers = [_number(word, captures, flags) for word in arguments]
     if any(number is None for number in numbers):
         return None
@@ -117,6 +121,43 @@ def _shard(width: float, size: float, block: float) -> float | None:
     total, block = int(width * size), int(block)
     fits = (w for w in range(int(width) - 1, 0, -1) if int(width) % w == 0)
     return next((w for w in fits if block and total // w % block == 0), None)
+
+
+def _fits(width: float, whole: float, block: float) -> float | None:
+    """The largest smaller width that cuts the whole into multiples of the block."""
+    fits = (w for w in range(int(width) - 1, 0, -1) if int(width) % w == 0)
+    whole, block = int(whole), int(block)
+    return next((w for w in fits if block and whole % w == 0 and whole // w % block == 0), None)
+
+
+def _power(value: float) -> float | None:
+    """The largest power of two below the value."""
+    found = 1
+    while found * 2 < value:
+        found *= 2
+    return found if value > 1 else None
+
+
+def _above(value: float, new: float) -> float | None:
+    return new if new > value else None
+
+
+def _below(value: float, new: float) -> float | None:
+    return new if new < value else None
+
+
+def _ratio(value: float, part: float, whole: float) -> float | None:
+    """The value in the ratio of part to whole, a tenth less, to a decimal."""
+    return floor(9 * value * part / whole) / 10 or None if whole > part > 0 else None
+
+
+def _part(value: float, count: float) -> float | None:
+    return value // count or None if count > 1 else None
+
+
+def _scale(value: float, part: float, whole: float) -> float | None:
+    """The value in the ratio of part to whole, a tenth less."""
+    return floor(0.9 * value * part / whole) or None if whole > part > 0 else None
 
 
 def _up(value: float, step: float) -> float | None:
@@ -170,6 +211,14 @@ FUNCTIONS: dict[str, _Function] = {
     "shard": _Function(
         _shard, 3, 3, "the largest smaller {0} that makes the share, now {1}, a multiple of {2}"
     ),
+    "fits": _Function(_fits, 3, 3, "the largest smaller {0} that cuts {1} into multiples of {2}"),
+    "power": _Function(_power, 1, 1, "the largest power of two below {0}"),
+    "above": _Function(_above, 2, 2, "{1}, if that is more than {0}"),
+    "below": _Function(_below, 2, 2, "{1}, if that is less than {0}"),
+    "part": _Function(_part, 2, 2, "{0} divided by {1}"),
+    "scale": _Function(_scale, 3, 3, "{0} times {1} / {2}, a tenth less"),
+    "ratio": _Function(_ratio, 3, 3, "{0} times {1} / {2}, a tenth less"),
+    "round": _Function(_up, 2, 2, "a multiple of {1}"),
     "up": _Function(_up, 2, 2, "{0} rounded up to a multiple of {1}"),
     "down": _Function(_down, 2, 2, "{0} rounded down to a multiple of {1}"),
     "less": _Function(_less, 2, 3, "{0} less {1}"),

@@ -137,9 +137,20 @@ def advice(
     """
     values = config.flag_values() if config else {}
     known = _of_cause(cause, captures, values)
+    # A rule whose value this log lacks is of use only where there is nothing else.
+    known = tuple(one for one in known if not one.open) or known
     done = {change for one in known for change in one.changes}
     said = allowed(message, values, table)
-    return (*known, *(one for one in said if not done & set(one.changes)))
+    misleading = " ".join(cause.decoys) if cause else ""
+    named = {name.replace("_", "-") for name in _DASHED.findall(misleading)}
+    return (
+        *known,
+        *(
+            one
+            for one in said
+            if not done & set(one.changes) and not named & {change.name for change in one.changes}
+        ),
+    )
 
 
 def _of_cause(
@@ -158,10 +169,17 @@ def _of_cause(
                 needs=remedy.needs,
                 span=_span(remedy.span, captures, values),
                 probe=remedy.probe,
+                weight=remedy.weight,
                 open=is_open,
             )
         )
     return tuple(found)
+
+
+def _flag_name(name: str, captures: Mapping[str, str], values: Mapping[str, Value]) -> str | None:
+    """The flag; one that the message names is written as the message writes it."""
+    known = filled(name, captures, values)
+    return known.strip("-").replace("_", "-") if known else None
 
 
 def _said(text: str, captures: Mapping[str, str], values: Mapping[str, Value]) -> str:
@@ -187,18 +205,20 @@ def _changes(
     changes: list[Change] = []
     is_open = False
     for name, value in remedy.set_flags:
+        flag = _flag_name(name, captures, values)
         done = filled(value, captures, values) if isinstance(value, str) else value
-        if done is None:
+        if done is None or flag is None:
             is_open = True
         else:
-            changes.append(SetFlag(name, done))
+            changes.append(SetFlag(flag, done))
     for name, text in remedy.set_env:
         if (env := filled(text, captures, values)) is None:
             is_open = True
         else:
             changes.append(SetEnv(name, env))
-    if is_open:
+    gone = [_flag_name(name, captures, values) for name in remedy.unset]
+    if is_open or None in gone:
         return (), True
-    changes += [UnsetFlag(name) for name in remedy.unset]
+    changes += [UnsetFlag(name) for name in gone if name is not None]
     changes += [UnsetEnv(name) for name in remedy.unset_env]
     return tuple(changes), False
