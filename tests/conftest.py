@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-# A bench for real launches and a folder that fills up; a stand-in for the driver's library.
-pytest_plugins = ["launch_bench", "fake_gpus"]
+# Real launches and a folder that fills up; a stand-in for the driver's library; the founding case.
+pytest_plugins = ["launch_bench", "fake_gpus", "founding_case"]
 
 ROOT = Path(__file__).parents[1]
 

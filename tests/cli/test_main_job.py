@@ -54,26 +54,6 @@ def error(name: str, phase: str) -> Ending:
     return Ending(ends="exception", phase=phase, exception="ValueError", message=f"{name} is wrong")
 
 
-@pytest.fixture(scope="module")
-def founding(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The session of the founding case, bisected for every cause and confirmed, for all tests."""
-    folder = tmp_path_factory.mktemp("founding")
-    for words in (
-        ["bisect", str(KIMI), *FAST, "--session", "s"],
-        ["confirm", "s"],
-        ["runbook", "s"],
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "triage", *words],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    return folder / "s"
-
-
 def test_the_founding_case_keeps_nvls_and_drops_ep_and_fusion(founding: Path) -> None:
     found = json.loads((founding / "recommendation.json").read_text())
     kept = {c["flag"]: c["value"] for c in found["keep"]}

@@ -62,6 +62,19 @@ class CauseRemedy(Closed):
     """Who says that it helps."""
 
 
+class CauseOrigin(Document):
+    """One thing that may bring a cause about."""
+
+    say: str
+    """What it is."""
+    basis: Literal["report", "code", "hypothesis"]
+    """How it is known: a public report, the engine's code, or not at all yet."""
+    look: str
+    """What would show that it is this one."""
+    sources: list[str]
+    """Addresses of the reports."""
+
+
 class Cause(Document):
     """A named reason why a server does not start, or a named kind of noise."""
 
@@ -85,6 +98,12 @@ class Cause(Document):
     """What it makes suspect."""
     remedies: list[CauseRemedy]
     """What helps, the best first."""
+    origins: list[CauseOrigin]
+    """What may bring it about, the likeliest first."""
+    discriminator: str
+    """The one test that tells most of the origins apart; may be empty."""
+    escalate: str
+    """When to go to whom with it; may be empty."""
     examples: list[str]
     """Lines that it matches."""
     sources: list[str]

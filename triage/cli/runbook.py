@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from triage.cli import console
+from triage.cli.explain import complete_cause
+
+if TYPE_CHECKING:
+    from triage.session.runbook import Pages
 
 
 @click.command(name="runbook")
@@ -23,12 +28,40 @@ from triage.cli import console
     is_flag=True,
     help="Take out the names of machines, people and addresses, too.",
 )
-def command(session: Path | None, *, output: Path | None, share: bool) -> int:
+@click.option(
+    "--cause",
+    metavar="ID",
+    shell_complete=complete_cause,
+    help="Write the general runbook of a cause instead; printed without --output.",
+)
+@click.option(
+    "--all",
+    "folder_of_all",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the general runbook of every cause into DIR, with an index by phase.",
+)
+def command(
+    session: Path | None,
+    *,
+    output: Path | None,
+    share: bool,
+    cause: str | None,
+    folder_of_all: Path | None,
+) -> int:
     """Write the runbook of SESSION and print where it lies.
 
     It is written as Markdown and as one HTML page that needs nothing else. Without
     SESSION the newest one is taken. Secrets are always taken out.
     """
+    if sum(one is not None for one in (session, cause, folder_of_all)) > 1:
+        raise click.UsageError("SESSION, --cause and --all exclude each other")
+    if folder_of_all is not None:
+        if output is not None:
+            raise click.UsageError("--all names the folder; --output is for one document")
+        return _all(folder_of_all)
+    if cause is not None:
+        return _general(cause, output)
     from triage.session.runbook import write_runbook
     from triage.store import newest_session
 
@@ -36,13 +69,36 @@ def command(session: Path | None, *, output: Path | None, share: bool) -> int:
     if output is None:
         console.answer(str(folder.write("runbook.md", pages.markdown)))
         console.answer(str(folder.write("runbook.html", pages.html)))
-    elif str(output) == "-":
-        console.page(pages.markdown)
     else:
-        text = pages.html if output.suffix in (".html", ".htm") else pages.markdown
-        write(output, text)
-        console.answer(str(output))
+        _put(pages, output)
     say_missing()
+    return 0
+
+
+def _put(pages: Pages, output: Path) -> None:
+    """One document where the user wants it; its name tells the form."""
+    if str(output) == "-":
+        console.page(pages.markdown)
+        return
+    write(output, pages.html if output.suffix in (".html", ".htm") else pages.markdown)
+    console.answer(str(output))
+
+
+def _general(cause: str, output: Path | None) -> int:
+    from triage.session.handbook import cause_pages
+
+    _put(cause_pages(cause), output or Path("-"))
+    return 0
+
+
+def _all(folder: Path) -> int:
+    from triage.session.handbook import write_handbook
+
+    files = write_handbook(folder)
+    console.talk(f"{len(files)} files")
+    for file in files:
+        if file.name in ("README.md", "index.html"):
+            console.answer(str(file))
     return 0
 
 

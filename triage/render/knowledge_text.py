@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from triage.core.causes import Cause, Remedy, Role
-from triage.core.config import Flag, words
+from triage.core.causes import Cause, Origin, Remedy, Role
+from triage.core.handover.general import remedy_words
 from triage.core.log.compute import in_words
 
 WIDTH = 80
@@ -26,6 +26,12 @@ def cause_text(cause: Cause) -> str:
         parts.append(_wrap(cause.means))
     if cause.remedies:
         parts.append("What helps:\n" + "\n".join(_remedy(r) for r in cause.remedies))
+    if cause.origins:
+        parts.append("May be brought about by:\n" + "\n".join(_origin(o) for o in cause.origins))
+    if cause.discriminator:
+        parts.append(_wrap(f"The one test that would discriminate: {cause.discriminator}"))
+    if cause.escalate:
+        parts.append(_wrap(f"Escalate if {cause.escalate}"))
     if cause.phases:
         parts.append(_labelled("Phases", cause.phases))
     if cause.culprit_flags or cause.culprit_env:
@@ -40,14 +46,6 @@ def cause_text(cause: Cause) -> str:
     if cause.sources:
         parts.append("Sources:\n" + "\n".join(f"  {s}" for s in cause.sources))
     return "\n\n".join(parts)
-
-
-def remedy_words(remedy: Remedy) -> str:
-    """What the remedy changes, as it would be typed; placeholders stay."""
-    changes = [" ".join(words(Flag(name, value))) for name, value in remedy.set_flags]
-    changes += [f"{name}={value}" for name, value in remedy.set_env]
-    changes += [f"without --{name}" for name in remedy.unset]
-    return ", ".join(changes)
 
 
 def cause_document(cause: Cause) -> dict[str, Any]:
@@ -72,6 +70,12 @@ def cause_document(cause: Cause) -> dict[str, Any]:
             }
             for r in cause.remedies
         ],
+        "origins": [
+            {"say": o.say, "basis": o.basis, "look": o.look, "sources": list(o.sources)}
+            for o in cause.origins
+        ],
+        "discriminator": cause.discriminator,
+        "escalate": cause.escalate,
         "examples": list(cause.examples),
         "sources": list(cause.sources),
     }
@@ -88,6 +92,13 @@ def _remedy(remedy: Remedy) -> str:
     if change:
         lines.append(_wrap(change, "    "))
     lines.append(_wrap(f"({'; '.join(facts)})", "    "))
+    return "\n".join(lines)
+
+
+def _origin(origin: Origin) -> str:
+    lines = [_item(f"{origin.say} ({origin.basis})")]
+    if origin.look:
+        lines.append(_wrap(f"to tell: {origin.look}", "    "))
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ Not: what the document says (core.handover.runbook) or writing it to a file.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import assert_never
 
 from triage.core.handover.document import (
@@ -34,30 +35,31 @@ _LINE_START = regex(r"^([#+=-]|\d+(?=[.)](?:\s|$)))")
 FENCE = 3  # backticks that a code block begins with, at least
 
 
-def markdown(runbook: Runbook) -> str:
-    """The document as Markdown."""
+def markdown(runbook: Runbook, *, links: Mapping[str, str] | None = None) -> str:
+    """The document as Markdown; table cells that are a key of `links` lead to its file."""
+    to = links or {}
     parts = [f"# {inline(runbook.title)}"]
     parts += [inline(sentence) for sentence in runbook.summary]
     if runbook.facts:
-        parts.append(_block(Facts(runbook.facts)))
+        parts.append(_block(Facts(runbook.facts), to))
     for section in runbook.sections:
         parts.append(f"## {inline(section.title)}")
-        parts += [_block(block) for block in section.blocks]
+        parts += [_block(block, to) for block in section.blocks]
     return "\n\n".join(parts) + "\n"
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, links: Mapping[str, str]) -> str:
     match block:
         case Paragraph(text):
             return inline(text)
         case Bullets(items):
             return "\n".join(f"- {inline(item)}" for item in items)
         case Table(head, rows):
-            return _table(head, rows)
+            return _table(head, rows, links)
         case Facts(rows):
             return "\n".join(f"- **{inline(name)}**: {inline(value)}" for name, value in rows)
         case Figure(caption=caption, table=Table(head, rows)):
-            return f"{inline(caption)}\n\n{_table(head, rows)}"
+            return f"{inline(caption)}\n\n{_table(head, rows, links)}"
         case Code(text, language):
             return _code(text, language)
         case Ref(file, line, say):
@@ -77,13 +79,16 @@ def _escape_start(match: re.Match[str]) -> str:
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
-def _table(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    lines = [_row(head), "|" + " --- |" * len(head), *map(_row, rows)]
+def _table(
+    head: tuple[str, ...], rows: tuple[tuple[str, ...], ...], links: Mapping[str, str]
+) -> str:
+    lines = [_row(head, {}), "|" + " --- |" * len(head), *(_row(row, links) for row in rows)]
     return "\n".join(lines)
 
 
-def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(inline(cell) for cell in cells) + " |"
+def _row(cells: tuple[str, ...], links: Mapping[str, str]) -> str:
+    shown = (f"[{inline(c)}]({links[c]})" if c in links else inline(c) for c in cells)
+    return "| " + " | ".join(shown) + " |"
 
 
 def _code(text: str, language: str) -> str:

@@ -49,3 +49,15 @@ def _causes(folders: tuple[Path, ...]) -> Sequence[Cause]:
             known[cause.id] = cause
             origin[cause.id] = folder
     return tuple(known.values())
+
+
+def one_cause(name: str, known: Sequence[Cause]) -> Cause:
+    """The cause of that id; UsageError with the nearest one if there is none."""
+    for cause in known:
+        if cause.id == name:
+            return cause
+    import difflib
+
+    near = difflib.get_close_matches(name, [c.id for c in known], 1)
+    say = f"triage explain {near[0]}" if near else "triage causes list"
+    raise UsageError(f"there is no cause {name!r}", hint=say)
