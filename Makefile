@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types browser test e2e sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
+.PHONY: help install demo lint types browser test e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -35,7 +35,7 @@ browser:  ## a browser for the tests of pages, from the system's packages
 	tools/browser.sh
 
 test: install  ## every test that needs no SGLang
-	$(BIN)/pytest -m "not e2e"
+	$(BIN)/pytest -m "not e2e and not e2e_full"
 
 # A CUDA build of torch runs on the CPU; sglang itself goes in without its GPU
 # kernels, which are not needed and some of which do not import without a driver.
@@ -57,6 +57,11 @@ models: .models/.made  ## tiny random models for the CPU engine, in .models
 
 e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 	$(BIN)/pytest -m e2e tests/e2e -s
+
+# The rows are kept, so that the table can be made in several sittings.
+e2e-full: install models  ## mend real failures from their logs, in bench/MENDING.md (25 minutes)
+	MENDING_ROWS=.mending.jsonl $(BIN)/pytest -m e2e_full tests/e2e -s
+	$(BIN)/python tools/mending_table.py .mending.jsonl bench/MENDING.md
 
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
 	$(BIN)/python tools/build_cases.py

@@ -62,7 +62,9 @@ def _attempt(attempt: Attempt) -> dict[str, Json]:
 
 def mending_text(found: Mending) -> str:
     """The attempts, one or two lines each; then the proof and the command, or why there is none."""
-    lines = [_wrapped(f"{found.cause}: {found.title}", "  ")] if found.cause else []
+    shown = found.confirmation
+    mark = "simulated: " if shown is not None and shown.simulated else ""
+    lines = [_wrapped(f"{mark}{found.cause}: {found.title}", "  ")] if found.cause else []
     lines += [line for n, a in enumerate(found.attempts, start=1) for line in _lines(n, a)]
     if not found.works:
         word = "flaky" if found.stop == "flaky" else "no working configuration"
@@ -86,7 +88,7 @@ def _lines(number: int, attempt: Attempt) -> list[str]:
     took = format_seconds(attempt.seconds)
     shown = attempt.shown
     if attempt.works:
-        came = f"works ({shown.count} starts, {took})"
+        came = f"passed ({shown.count} starts, {took})"
     elif shown.flaky:
         came = f"{shown.reason} ({took})"
     elif attempt.cause:

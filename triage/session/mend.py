@@ -98,7 +98,7 @@ class Bench:
             seconds=round(time.monotonic() - began, 2),
         )
         self.attempts.append(made)
-        self.say(f"attempt {len(self.attempts)}: {'works' if made.works else shown.reason}")
+        self.say(f"attempt {len(self.attempts)}: {'passed' if made.works else shown.reason}")
         return made
 
     def diagnosis_of(self, shown: Confirmation) -> Diagnosis | None:
@@ -185,8 +185,8 @@ def mend(bench: Bench, *, budget: int) -> Mending:
         if again.works:
             return bench.mending(
                 "came-up",
-                f"the command works as it is: {again.shown.count} starts came up, so the failure "
-                "in the log was of the moment or of the port",
+                f"{again.shown.count} starts of the same command came up, so the failure in the "
+                "log was of the moment or of the port, and no flag is to blame",
                 config=broken.command.config,
             )
         if again.shown.flaky:
@@ -200,8 +200,7 @@ def _along(bench: Bench, chain: Chain) -> Mending:
         made = bench.attempt(step.config, step.proposal.say, fault=step.fault)
         if made.works:
             chain = came_up(chain, step)
-            say = f"attempt {len(bench.attempts)} works"
-            return bench.mending("came-up", say, config=step.config)
+            return bench.mending("came-up", _passed(bench), config=step.config)
         if made.shown.flaky:
             return bench.mending("flaky", f"this configuration is {made.shown.reason}")
         found = bench.proposals(made, chain)
@@ -210,10 +209,14 @@ def _along(bench: Bench, chain: Chain) -> Mending:
             better, spent = _nearest(bench, step, chain)
             chain = replace(chain, launched=(*chain.launched, *spent))
             if better is not None:
-                say = f"attempt {len(bench.attempts)} works"
-                return bench.mending("came-up", say, config=better)
+                return bench.mending("came-up", _passed(bench), config=better)
         chain = failed(chain, step, found)
     return bench.mending(step.reason, step.say)
+
+
+def _passed(bench: Bench) -> str:
+    number = next(n for n, a in reversed(list(enumerate(bench.attempts, 1))) if a.works)
+    return f"attempt {number} came up and passed every check"
 
 
 def _nearest(bench: Bench, step: Step, chain: Chain) -> tuple[Config | None, list[Config]]:
@@ -253,11 +256,11 @@ def largest(bench: Bench, flag: str, values: Sequence[str]) -> Mending:
         tried[ask.index] = bench.attempt(config, said, fault=0, wish=plain).works
     match ask:
         case NoneWorks():
-            say = f"not even --{flag} {values[0]} works"
+            say = f"not even --{flag} {values[0]} came up"
             return bench.mending("none-works", say)
         case Contradiction(works=works, fails=fails):
             say = (
-                f"--{flag} {values[works]} works and {values[fails]} does not: larger is not "
+                f"--{flag} {values[works]} came up and {values[fails]} did not: larger is not "
                 "harder here, or starts are flaky"
             )
             return bench.mending("contradiction", say)
@@ -271,8 +274,11 @@ def _settled(
     """The answer of a search for a number, proved as fully as was asked."""
     change: tuple[Change, ...] = (SetFlag(flag, values[index]),)
     config = apply(bench.broken.command.config, change)
-    beyond = f"; {values[index + 1]} does not" if bounded else ", the largest that was asked for"
-    say = f"--{flag} {values[index]} works{beyond} ({len(bench.attempts)} launches)"
+    beyond = f"{values[index + 1]} did not" if bounded else "it is the largest that was asked for"
+    say = (
+        f"--{flag} {values[index]} is the largest that came up and passed; {beyond} "
+        f"({len(bench.attempts)} launches)"
+    )
     if bench.wish.levels or bench.wish.repeat:
         made = bench.attempt(config, f"--{flag} {values[index]}, in full", fault=0)
         if not made.works:
