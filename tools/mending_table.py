@@ -18,8 +18,8 @@ HEAD = """# Real failures, mended from their logs
 Written by `make e2e-full`, {date}, commit {commit}. Do not edit.
 
 SGLang 0.5.23 on two CPU cores without a GPU, tiny models with random weights, other work on the
-machine. Each launch fails, its log goes to `triage confirm --from-log`, and nobody types anything further.
-Attempts are full confirmations; a reason follows each that was refused.
+machine. Each launch fails, its log goes to `triage confirm --from-log`, and nobody types anything
+further. Attempts are full confirmations; a reason follows each that was refused.
 
 | failure | cause named | attempts | starts | seconds |
 |---|---|---|---|---|
