@@ -14,6 +14,7 @@ from shlex import join as shell_join
 from triage.core.config import UnsetFlag, argv
 from triage.core.handover.document import Block, Bullets, Code, Paragraph, Table
 from triage.core.handover.investigation import Investigation
+from triage.core.handover.proof import checked, measured
 from triage.core.log.compute import in_words
 from triage.core.redact import MARKER
 from triage.core.search.claims import Kind
@@ -137,6 +138,7 @@ def proof(found: Investigation) -> Iterable[Block]:
             ("prompt", "first answer", "second answer", "agree"),
             tuple((e.prompt, *e.answers, "yes" if e.agree else "no") for e in shown.exchanges),
         )
+    yield from checked(shown)
 
 
 def undo(found: Investigation) -> Iterable[Block]:
@@ -170,15 +172,21 @@ def not_shown(found: Investigation) -> Iterable[Block]:
     claims = [c.say for c in found.recommendation.claims if c.kind is Kind.NOT_SHOWN]
     general: list[str] = []
     if found.recommendation.config is not None:
+        loads = measured(found.confirmation)
         general.append(
-            "Speed: no launch here measured throughput or latency; a benchmark of the proposal "
+            f"Speed at other loads than {loads} requests at once, and with longer prompts and "
+            "answers: a benchmark with those of the service would show it."
+            if loads
+            else "Speed: no launch here measured throughput or latency; a benchmark of the proposal "
             "at the concurrency that is asked for would show it."
         )
         if found.confirmation is None or not found.confirmation.confirmed:
             general.append("That the proposal answers requests: a confirmation would show it.")
         else:
             general.append(
-                "That it holds under load and for days: only single prompts were answered; a "
+                "That it holds for days: the load lasted minutes; a longer one would show it."
+                if loads
+                else "That it holds under load and for days: only single prompts were answered; a "
                 "load test would show it."
             )
     general.append(
