@@ -177,8 +177,8 @@ def not_shown(found: Investigation) -> Iterable[Block]:
             f"Speed at other loads than {loads} requests at once, and with longer prompts and "
             "answers: a benchmark with those of the service would show it."
             if loads
-            else "Speed: no launch here measured throughput or latency; a benchmark of the proposal "
-            "at the concurrency that is asked for would show it."
+            else "Speed: no launch here measured throughput or latency; a benchmark of the "
+            "proposal at the concurrency that is asked for would show it."
         )
         if found.confirmation is None or not found.confirmation.confirmed:
             general.append("That the proposal answers requests: a confirmation would show it.")

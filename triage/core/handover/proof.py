@@ -19,8 +19,8 @@ def checked(shown: Confirmation) -> Iterable[Block]:
     if shown.date:
         with_what = ", ".join(f"{name} {version}" for name, version in shown.versions)
         yield Paragraph(
-            f"Launched {shown.date}{f' with {with_what}' if with_what else ''}; {shown.count} starts "
-            "came up and answered."
+            f"Launched {shown.date}{f' with {with_what}' if with_what else ''}; "
+            f"{shown.count} starts came up and answered."
         )
     if len(shown.starts) > 1:
         yield Table(
