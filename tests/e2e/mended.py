@@ -62,7 +62,7 @@ class Failure:
 FAILURES = {
     "wrong-value": Failure(
         "a value that the engine does not know", ("--schedule-policy", "nosuch"),
-        "args-invalid-choice",
+        "args-value-invalid",
     ),
     "removed-flag": Failure(
         "a flag that later releases dropped", ("--enable-ep-moe",), "args-unrecognized",
@@ -104,6 +104,9 @@ FAILURES = {
     ),
     "busy-port": Failure(
         "a port on which somebody listens already", (), "http-port-in-use", busy=True,
+    ),
+    "missing-file": Failure(
+        "a chat template that does not exist", ("--chat-template", "/nonexistent/t.jinja"), None,
     ),
     "missing-adapter": Failure(
         "an adapter that is not on this machine",

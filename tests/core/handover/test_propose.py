@@ -138,6 +138,21 @@ def test_without_advice_the_suspects_are_left_out_one_by_one() -> None:
     assert found.options[0].basis is Basis.INFERRED
 
 
+def test_without_a_suspect_what_the_message_speaks_of_is_left_out() -> None:
+    config = Config.of(
+        {
+            "model-path": "/models/x",
+            "chat-template": "/no/t.jinja",
+            "page-size": "16",
+            "dtype": "auto",
+        }
+    )
+    text = "RuntimeError: Chat template /no/t.jinja of /models/x (16 auto) is no template"
+    found = propose(of(config=config, text=text), table=TABLE)
+    assert [o.changes for o in found.options] == [(UnsetFlag("chat-template"),)]
+    assert said(found) == ["Leave out --chat-template: the message names its value"]
+
+
 def test_a_refused_option_is_replaced_by_what_the_release_has() -> None:
     text = "sglang serve: error: unrecognized arguments: --enable_metrics --enable-deepep-moe --xyzzy 3"
     config = Config.of(

@@ -53,6 +53,7 @@ _BASIS = {
 GUESS = "a guess"  # the evidence of leaving out a suspect: nobody says that it helps
 _RANK = {basis: rank for rank, basis in enumerate(Basis)}
 _PREFERENCE = {disposition: rank for rank, disposition in enumerate(Disposition)}
+_SPOKEN = 5  # characters; a shorter value stands in many a message by chance
 _CHANGED_WEIGHT = 0.5  # of a flag that keeps its place and loses its value
 # Without these there is no server of this model on this machine.
 ESSENTIAL = frozenset(
@@ -358,7 +359,7 @@ def _span(words: Sequence[str]) -> Span | None:
 
 
 def _dropping(diagnosis: Diagnosis, base: Config | None) -> Iterator[Advice]:
-    """Without any better advice: to leave out each suspect, the strongest first."""
+    """Without any better advice: to leave out each suspect, then what the message speaks of."""
     if base is None:
         return
     values = base.flag_values()
@@ -368,6 +369,16 @@ def _dropping(diagnosis: Diagnosis, base: Config | None) -> Iterator[Advice]:
                 _DROP,
                 say=f"Leave out --{suspect.flag}: {suspect.why}",
                 changes=(UnsetFlag(suspect.flag),),
+            )
+    told = diagnosis.root.text if diagnosis.root is not None else ""
+    for name, value in values.items():
+        # A name or path that stands in the message: a file that is missing, a value unheard of.
+        spoken = isinstance(value, str) and len(value) >= _SPOKEN and not value.isdecimal()
+        if spoken and str(value) in told and name not in ESSENTIAL:
+            yield replace(
+                _DROP,
+                say=f"Leave out --{name}: the message names its value",
+                changes=(UnsetFlag(name),),
             )
 
 
