@@ -150,7 +150,8 @@ def _checks(cause: Cause) -> Iterable[Block]:
             "Which of its suspects does the command set? Where several are set, a search tells "
             "which of them are needed for the failure:"
         )
-        yield Code("triage config COMMAND\ntriage bisect --good WORKING --bad FAILING", "sh")
+        yield Code("triage config COMMAND", "sh")
+        yield Code("triage bisect --good WORKING --bad FAILING", "sh")
 
 
 def _origins(cause: Cause) -> Iterable[Block]:
@@ -200,7 +201,8 @@ def _proof(cause: Cause) -> Iterable[Block]:
         "A server that starts is not yet one that works. The proposal from the log, and the launch "
         "that proves it (exit code 0 only if it answered):"
     )
-    yield Code("triage recommend LOG\ntriage confirm COMMAND", "sh")
+    yield Code("triage recommend LOG", "sh")
+    yield Code("triage confirm COMMAND", "sh")
 
 
 def _escalate(cause: Cause) -> Iterable[Block]:
