@@ -66,8 +66,10 @@ e2e-full: install models  ## mend real failures from their logs, in bench/MENDIN
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
 	$(BIN)/python tools/build_cases.py
 
-bench-search: install  ## launches of the search against other ways, in bench/SEARCH.md (an hour)
-	$(BIN)/python -m bench.search --full
+JOBS ?= 1
+MINUTES ?= 600
+bench-search: install  ## launches of the search against other ways, in bench/SEARCH.md (45 minutes; goes on where it was stopped)
+	$(BIN)/python -m bench.search --full --jobs $(JOBS) --minutes $(MINUTES)
 
 bench-search-quick: install  ## a part of it, with loose gates (under 3 minutes)
 	$(BIN)/python -m bench.search --quick
@@ -75,7 +77,7 @@ bench-search-quick: install  ## a part of it, with loose gates (under 3 minutes)
 bench: install  ## measure speed and memory against their targets, in bench/RESULTS.md (5 minutes)
 	$(BIN)/python -m bench
 
-MINUTES ?= 10
+fuzz: MINUTES = 10
 fuzz: install  ## feed the classifier what no server wrote, for MINUTES=10
 	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
 

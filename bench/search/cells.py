@@ -1,185 +1,106 @@
-"""What is measured: families of landscapes, goals, and what must hold of each.
+"""What is measured: families of landscapes, a goal, and who searches them.
 
 In:  nothing. Out: CELLS.
-Not: running them (tables.py).
+Not: running them (runs.py) or what must hold (bars.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.search.landscape import Shape
 from bench.search.ours import Ours
-from bench.search.play import Played
+from bench.search.play import Strategy
+from bench.search.rivals import (
+    ALL,
+    BEST,
+    BEST_FLAKY,
+    FIRST,
+    FIRST_FLAKY,
+    HITTING_SET,
+    ONE_AT_A_TIME,
+    QUICKXPLAIN_STAR,
+)
 from triage.core.trials import Noise
 
-USUAL = Noise(miss=0.05, transient=0.10)  # what a user says who knows only that it is flaky
 FOUR = (0.0, 0.0, 0.0, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A figure that must hold: `of` the played landscapes at most, or at least, `limit`.
-
-    `loose` is the limit where few landscapes are played.
-    """
-
-    say: str
-    of: Callable[[list[Played]], float]
-    limit: float
-    loose: float
-    most: bool = True
-
-    def holds(self, played: list[Played], *, quick: bool) -> bool:
-        """Whether the figure is within its limit."""
-        value, limit = self.of(played), self.loose if quick else self.limit
-        return value <= limit + 1e-9 if self.most else value >= limit - 1e-9
-
-
-def mean(played: list[Played]) -> float:
-    """Launches on average."""
-    return sum(p.launches for p in played) / len(played)
-
-
-def median(played: list[Played]) -> float:
-    """Launches of the middle landscape."""
-    return percentile(played, 0.5)
-
-
-def p90(played: list[Played]) -> float:
-    """Launches in nine of ten landscapes."""
-    return percentile(played, 0.9)
-
-
-def percentile(played: list[Played], share: float) -> float:
-    """Launches that so many landscapes stay within."""
-    counts = sorted(p.launches for p in played)
-    return counts[min(len(counts) - 1, int(share * len(counts)))]
-
-
-def right(played: list[Played]) -> float:
-    """The share of right answers, in per cent."""
-    return 100 * sum(p.right for p in played) / len(played)
-
-
-def starts(played: list[Played]) -> float:
-    """The share of recommendations that start, in per cent."""
-    return 100 * sum(p.starts for p in played) / len(played)
-
-
-def kept(played: list[Played]) -> float:
-    """Worth kept, as a share of the best possible."""
-    return sum(p.kept for p in played) / len(played)
-
-
-def _at_most(say: str, of: Callable[[list[Played]], float], limit: float) -> Gate:
-    return Gate(say, of, limit, loose=limit * 1.35 + 1)
-
-
-def _right(limit: float) -> Gate:
-    return Gate("right", right, limit, loose=limit - 12, most=False)
+LIKELY = Ours(stop="97%", name="triage, 97 %")
+PROVED = Ours(name="triage, proved")
+AUDIT = Ours(audit=True, name="triage, proved, audit")
+USUAL = Ours(stop="97%", noise=Noise(miss=0.05, transient=0.10), name="triage, default noise")
+TOLD = Ours(stop="97%", noise=Noise(miss=0.1, transient=0.2), name="triage, told 20 %")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One family of landscapes, one goal, one way of ours, and its gates."""
+    """One family of landscapes, one goal, and the strategies that are played on the same draws.
+
+    `quick`: how many landscapes the quick version plays, 0 none.
+    """
 
     family: str
     goal: str
     shape: Shape
-    ours: Ours
-    gates: tuple[Gate, ...] = ()
-    quick: bool = False
-    landscapes: int = 200
-    peers: bool = field(default=False)  # the peers are played as well
+    strategies: tuple[Strategy, ...]
+    landscapes: int = 100
+    quick: int = 0
+
+    @property
+    def title(self) -> str:
+        """What tells it from other cells."""
+        return f"{self.family}, n={self.shape.n}, causes={self.shape.causes}, {self.goal}"
+
+    def rivals(self) -> tuple[Strategy, ...]:
+        """The strategies that are not ours."""
+        return tuple(s for s in self.strategies if not isinstance(s, Ours))
+
+
+def _plain(n: int, causes: int) -> list[Cell]:
+    """One size without a prior, noise or repairs: the three goals, with every peer."""
+    target = (n, causes) == (16, 2)
+    count = 200 if target else 40 if n == 25 else 100
+    shape = Shape(n=n, causes=causes)
+    return [
+        Cell("plain", "best", shape, (LIKELY, PROVED, *BEST), count, 10 if target else 0),
+        Cell("plain", "first", shape, (PROVED, *FIRST), count, 20 if (n, causes) == (8, 2) else 0),
+        Cell("plain", "all", shape, (LIKELY, *ALL), count, 8 if target else 0),
+    ]
 
 
 def _cells() -> list[Cell]:
-    found: list[Cell] = []
-    likely, proved = Ours(stop="97%", name="triage, 97 %"), Ours(name="triage, proved")
-    for n in (4, 8, 16, 25):
-        for causes in (1, 2, 3):
-            target = (n, causes) == (16, 2)
-            few = 60 if n == 25 else 200
-            shape = Shape(n=n, causes=causes)
-            gates = (
-                _at_most("mean", mean, 7.5),
-                _at_most("median", median, 8),
-                _at_most("p90", p90, 11),
-                _right(98),
-            )
-            sure = (_at_most("mean", mean, 9.0), Gate("right", right, 100, 100, most=False))
-            every = (_at_most("mean", mean, 14), _right(98))
-            plain = (_right(95),)
-            exact = (Gate("right", right, 100, 100, most=False),)
+    found = [cell for n, m in ((16, 2), (16, 1), (16, 3)) for cell in _plain(n, m)]
+    found += [
+        Cell("flake 5 %", "best", Shape(16, 2, flake=0.05), (USUAL, *BEST_FLAKY), quick=6),
+        Cell("flake 5 %", "first", Shape(16, 2, flake=0.05), (USUAL, *FIRST_FLAKY)),
+        Cell("flake 20 %", "best", Shape(16, 2, flake=0.2), (TOLD, *BEST_FLAKY)),
+        Cell("flake 20 %", "first", Shape(16, 2, flake=0.2), (TOLD, *FIRST_FLAKY)),
+    ]
+    for n in (8, 16):
+        for prior in ("good", "misleading"):
+            shape = Shape(n=n, causes=2, prior=prior)
             found += [
-                Cell(
-                    "plain",
-                    "best",
-                    shape,
-                    likely,
-                    gates if target else plain,
-                    target,
-                    few,
-                    peers=True,
-                ),
-                Cell("plain", "best", shape, proved, sure if target else exact, target, few),
-                Cell("plain", "first", shape, proved, exact, n == 8, few, peers=True),
-                Cell(
-                    "plain", "all", shape, likely, every if target else (), target, few, peers=True
-                ),
+                Cell(f"{prior} prior", "best", shape, (LIKELY, HITTING_SET)),
+                Cell(f"{prior} prior", "first", shape, (PROVED, QUICKXPLAIN_STAR)),
             ]
-    alone = (Gate("right", right, 100, 100, most=False),)
-    steady = (
-        Gate("starts", starts, 100, 100, most=False),
-        Gate("kept", kept, 0.99, 0.95, most=False),
-    )
     for causes in (1, 2):
         shape = Shape(n=16, causes=causes, sizes=FOUR)
         found += [
-            Cell("causes of 4 flags", "best", shape, proved, alone, landscapes=60, peers=True),
-            Cell("causes of 4 flags", "first", shape, proved, alone, landscapes=60, peers=True),
+            Cell("causes of 4 flags", "best", shape, (PROVED, HITTING_SET), 60),
+            Cell("causes of 4 flags", "first", shape, (PROVED, QUICKXPLAIN_STAR), 60),
         ]
-    for prior in ("good", "misleading"):
-        for n in (8, 16):
-            shape = Shape(n=n, causes=2, prior=prior)
-            found += [
-                Cell(f"{prior} prior", "best", shape, likely, (_right(95),), landscapes=100),
-                Cell(f"{prior} prior", "first", shape, proved, alone, landscapes=100, peers=True),
-            ]
-    told = Ours(stop="97%", noise=Noise(miss=0.1, transient=0.2), name="triage, told 20 %")
-    usual = Ours(stop="97%", noise=USUAL, name="triage, default noise")
-    found += [
-        Cell(
-            "flake 5 %", "best", Shape(16, 2, flake=0.05), usual,
-            (_at_most("mean", mean, 10), _right(98)), quick=True, landscapes=100,
-        ),
-        Cell(
-            "flake 5 %", "first", Shape(16, 2, flake=0.05), usual,
-            (_at_most("mean", mean, 9.5), _right(98)), landscapes=100,
-        ),
-        Cell(
-            "flake 20 %", "best", Shape(16, 2, flake=0.2), told,
-            (_at_most("mean", mean, 16), _right(95)), landscapes=100,
-        ),
-        Cell(
-            "flake 20 %", "first", Shape(16, 2, flake=0.2), told,
-            (_at_most("mean", mean, 14), _right(95)), landscapes=100,
-        ),
-    ]  # fmt: skip
     for n, causes in ((8, 2), (8, 3), (12, 2)):
         shape = Shape(n=n, causes=causes, repaired=0.6)
-        audit = Ours(audit=True, name="triage, proved, audit")
-        found += [
-            Cell("a flag repairs", "best", shape, proved, steady, n == 8, 60),
-            Cell("a flag repairs", "best", shape, audit, (*steady, _right(98)), landscapes=60),
-        ]
+        others = (HITTING_SET, ONE_AT_A_TIME)
+        found.append(
+            Cell("a flag repairs", "best", shape, (PROVED, AUDIT, *others), 60, 12 * (causes == 3))
+        )
     for n in (10, 16):
         shape = Shape(n=n, causes=2, levels=4, repairs=2)
+        others = (HITTING_SET, ONE_AT_A_TIME)
         found.append(
-            Cell("numbers and repairs", "best", shape, proved, alone, n == 10, 60, peers=True)
+            Cell("numbers and repairs", "best", shape, (LIKELY, PROVED, *others), 60, 8 * (n == 10))
         )
+    found += [cell for n in (4, 8, 25) for m in (1, 2, 3) for cell in _plain(n, m)]
     return found
 
 

@@ -186,7 +186,8 @@ def draw(shape: Shape, seed: int) -> Landscape:
     two; it strikes in an earlier phase under another name. Faults of one name share their
     phase. No fault is hidden from every launch, and none holds another of its name.
     """
-    dice = random.Random(f"{shape}/{seed}")
+    # A prior changes what is believed, not what is true.
+    dice = random.Random(f"{replace(shape, prior='none')}/{seed}")
     while True:
         scape = _attempt(shape, seed, dice)
         if scape is not None:

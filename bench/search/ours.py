@@ -6,7 +6,8 @@ Not: anything that a user of triage would not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 from bench.search.landscape import Answer
 from bench.search.play import Found, Oracle
@@ -38,12 +39,26 @@ class Ours:
             entry_of(1, nothing, Answer("starts", 0.0)),
             entry_of(2, wanted, oracle.wanted),
         ]
-        while not isinstance(step := next_trials(problem, journal), Done):
+        spent: list[float] = []
+        while True:
+            began = time.process_time()
+            step = next_trials(problem, journal)
+            spent.append(time.process_time() - began)
+            if isinstance(step, Done):
+                break
             answer = oracle.launch(mask_of(scape, step[0].items))
             journal.append(entry_of(len(journal) + 1, step[0], answer))
+        found = Found(
+            level=step.level,
+            say=step.say,
+            decisions=len(spent),
+            deciding_s=sum(spent),
+            slowest_s=max(spent),
+        )
         if goal == "best":
-            return Found(best=mask_of(scape, best_started(problem, journal)))
-        found = suspected(problem, journal)
+            return replace(found, best=mask_of(scape, best_started(problem, journal)))
+        sets = suspected(problem, journal)
         if goal == "first":
-            found = found[:1]
-        return Found(sets=frozenset((mask_of(scape, s.items), s.signature) for s in found))
+            sets = sets[:1]
+        named = frozenset((mask_of(scape, s.items), s.signature) for s in sets)
+        return replace(found, sets=named)

@@ -9,7 +9,6 @@ Two facts are free and not counted: the baseline starts; what is wanted fails, a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,6 +60,11 @@ class Found:
 
     best: int | None = None
     sets: frozenset[tuple[int, str | None]] = frozenset()
+    level: str = ""  # ours: how surely, and the sentence that says so
+    say: str = ""
+    decisions: int = 0  # ours: how many, and their CPU time, in all and of the slowest
+    deciding_s: float = 0.0
+    slowest_s: float = 0.0
 
 
 class Strategy(Protocol):
@@ -85,6 +89,12 @@ class Played:
     right: bool
     kept: float = 0.0  # worth of the answer as a share of the best possible; goal best
     starts: bool = True  # the recommended set starts; goal best
+    rejected: int = 0  # launches that the engine turned down in 2 s, counted as launches
+    level: str = ""
+    guarded: bool = True  # a claim of `proved` says what it rests on
+    decisions: int = 0
+    deciding_s: float = 0.0
+    slowest_s: float = 0.0
 
 
 def play(strategy: Strategy, scape: Landscape, goal: str) -> Played:
@@ -97,25 +107,41 @@ def play(strategy: Strategy, scape: Landscape, goal: str) -> Played:
     return judge(oracle, goal, found)
 
 
+GUARD = "if adding a flag never repairs"
+
+
 def judge(oracle: Oracle, goal: str, found: Found) -> Played:
     """The answer against the truth."""
     scape = oracle.scape
+    kept, starts = 0.0, True
     if goal == "best":
         mask = scape.base if found.best is None else found.best
         starts = scape.launch(mask).kind == "starts"
         best, value = scape.best_value(), scape.value(mask)
         kept = value / best if best else 1.0
         right = starts and value == best
-        return Played(oracle.launches, oracle.seconds, right=right, kept=kept, starts=starts)
-    if goal == "first":
+    elif goal == "first":
         right = any(_is_set(scape, mask, name) for mask, name in found.sets)
-        return Played(oracle.launches, oracle.seconds, right=right)
-    truth = scape.observable()
-    if any(name is None for _, name in found.sets):  # a strategy without classes: sets only
-        right = {mask for mask, _ in found.sets} == {mask for mask, _ in truth}
     else:
-        right = found.sets == truth
-    return Played(oracle.launches, oracle.seconds, right=right)
+        truth = scape.observable()
+        if any(name is None for _, name in found.sets):  # a strategy without classes: sets only
+            right = {mask for mask, _ in found.sets} == {mask for mask, _ in truth}
+        else:
+            right = found.sets == truth
+    answers = [answer for told in oracle.asked.values() for answer in told]
+    return Played(
+        oracle.launches,
+        round(oracle.seconds, 1),
+        right=right,
+        kept=kept,
+        starts=starts,
+        rejected=sum(answer.kind == "rejected" for answer in answers),
+        level=found.level,
+        guarded=found.level != "proved" or GUARD in found.say,
+        decisions=found.decisions,
+        deciding_s=round(found.deciding_s, 4),
+        slowest_s=round(found.slowest_s, 4),
+    )
 
 
 def _is_set(scape: Landscape, mask: int, name: str | None) -> bool:
@@ -128,11 +154,3 @@ def _is_set(scape: Landscape, mask: int, name: str | None) -> bool:
         for i in range(scape.n)
         if mask >> i & 1
     )
-
-
-def cell(
-    strategy: Callable[[Landscape], Strategy] | Strategy, scapes: list[Landscape], goal: str
-) -> list[Played]:
-    """The strategy on each landscape; a function of the landscape makes one each."""
-    made = strategy if callable(strategy) else None
-    return [play(made(s) if made else strategy, s, goal) for s in scapes]  # type: ignore[arg-type]  # one of the two

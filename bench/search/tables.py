@@ -1,81 +1,81 @@
-"""Play the cells and write what came out.
+"""The page of the benchmark.
 
-In:  cells, how many landscapes each, the first seed. Out: lines of Markdown, failed gates.
-Not: what is measured (cells.py).
+In:  Results, verdicts. Out: Markdown.
+Not: what is measured (cells.py) or promised (bars.py).
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 
-from bench.search.cells import Cell, kept, mean, median, p90, right
-from bench.search.landscape import Landscape, draw
-from bench.search.play import Played, Strategy, play
-from bench.search.rivals import ALL, BEST, FIRST
+from bench.search import figures
+from bench.search.bars import Verdict
+from bench.search.cells import CELLS, Cell
+from bench.search.ours import Ours
+from bench.search.play import Played, Strategy
+from bench.search.runs import Results
 
 HEAD = (
-    "| family | n | causes | goal | strategy | launches median / p90 / mean | x ours | right "
-    "| worth kept | hours, mean |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| n | causes | strategy | landscapes | launches median / p90 / mean | x ours | right "
+    "| worth kept | turned down in 2 s | hours |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+SPEED = (
+    "| n | causes | goal | strategy | CPU ms a decision, mean | slowest, 95 % of searches "
+    "|\n|---|---|---|---|---|---|"
 )
 
 
-RIVALS: dict[str, tuple[Strategy, ...]] = {"first": FIRST, "best": BEST, "all": ALL}
+def page(results: Results, found: Sequence[Verdict], about: str) -> str:
+    """The whole page."""
+    parts = [about, "## Bars\n", *_bars(found)]
+    for family, goal in dict.fromkeys((cell.family, cell.goal) for cell in CELLS):
+        cells = [c for c in CELLS if (c.family, c.goal) == (family, goal)]
+        rows = [row for cell in cells for row in _rows(cell, results)]
+        if rows:
+            parts += [f"\n## {family}: {goal}\n", HEAD, *rows]
+    speed = [row for cell in CELLS for row in _speed(cell, results)]
+    if speed:
+        parts += ["\n## Time of a decision\n", SPEED, *speed]
+    return "\n".join(parts) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One strategy on all landscapes of a cell."""
-
-    cell: Cell
-    name: str
-    played: list[Played]
-    ours: float = 0.0  # our mean on the same landscapes, 0 for our own row
-
-    def line(self) -> str:
-        """The row of the table."""
-        shape, p = self.cell.shape, self.played
-        ratio = f"{mean(p) / self.ours:.2f}" if self.ours else ""
-        worth = f"{kept(p):.3f}" if self.cell.goal == "best" else ""
-        hours = sum(one.seconds for one in p) / len(p) / 3600
-        return (
-            f"| {self.cell.family} | {shape.n} | {shape.causes} | {self.cell.goal} | {self.name} | "
-            f"{median(p):g} / {p90(p):g} / {mean(p):.1f} | {ratio} | {right(p):.1f} % | {worth} | "
-            f"{hours:.2f} |"
-        )
+def _bars(found: Sequence[Verdict]) -> Iterator[str]:
+    yield "| | bar | measured | |\n|---|---|---|---|"
+    for number, verdict in enumerate(found, 1):
+        said = {True: "met", False: "**missed**", None: "not played"}[verdict.met(quick=False)]
+        value = "" if verdict.value is None else f"{verdict.value:.4g}"
+        sign = "<=" if verdict.most else ">="
+        yield f"| {number} | {verdict.say} {sign} {verdict.limit:g} | {value} | {said} |"
 
 
-def run(
-    cells: Sequence[Cell], *, most: int, first_seed: int, quick: bool
-) -> tuple[list[str], list[str]]:
-    """Rows of every cell, and a sentence for each gate that does not hold."""
-    lines, failed = [HEAD], []
-    for cell in cells:
-        began = time.monotonic()
-        count = min(most, cell.landscapes)
-        scapes = [draw(cell.shape, first_seed + i) for i in range(count)]
-        own = _row(cell, cell.ours, scapes)
-        rows = [own]
-        if cell.peers and not quick:
-            rows += [
-                replace(_row(cell, peer, scapes), ours=mean(own.played))
-                for peer in RIVALS[cell.goal]
-            ]
-        lines += [row.line() for row in rows]
-        for gate in cell.gates:
-            if not gate.holds(own.played, quick=quick):
-                limit = gate.loose if quick else gate.limit
-                sign = "at most" if gate.most else "at least"
-                failed.append(
-                    f"{cell.family}, n={cell.shape.n}, {cell.shape.causes} causes, {cell.goal}, "
-                    f"{cell.ours.name}: {gate.say} is {gate.of(own.played):.2f}, {sign} {limit:g} "
-                    "was promised"
-                )
-        print(f"{rows[0].line()}  [{time.monotonic() - began:.0f} s]", file=sys.stderr, flush=True)
-    return lines, failed
+def _rows(cell: Cell, results: Results) -> Iterator[str]:
+    own = next((s for s in reversed(cell.strategies) if isinstance(s, Ours)), None)
+    base = results.get((cell.title, own.name)) if own else None
+    for strategy in cell.strategies:
+        played = results.get((cell.title, strategy.name))
+        if played:
+            yield _row(cell, strategy, played, base)
 
 
-def _row(cell: Cell, strategy: Strategy, scapes: list[Landscape]) -> Row:
-    return Row(cell, strategy.name, [play(strategy, scape, cell.goal) for scape in scapes])
+def _row(
+    cell: Cell, strategy: Strategy, played: Sequence[Played], base: Sequence[Played] | None
+) -> str:
+    ratio = f"{figures.mean(played) / figures.mean(base):.2f}" if base else ""
+    worth = f"{figures.kept(played):.3f}" if cell.goal == "best" else ""
+    down = sum(p.rejected for p in played) / len(played)
+    return (
+        f"| {cell.shape.n} | {cell.shape.causes} | {strategy.name} | {len(played)} | "
+        f"{figures.median(played):g} / {figures.p90(played):g} / {figures.mean(played):.2f} | "
+        f"{ratio} | {figures.right(played):.1f} % | {worth} | {down:.1f} | "
+        f"{figures.hours(played):.2f} |"
+    )
+
+
+def _speed(cell: Cell, results: Results) -> Iterator[str]:
+    for strategy in cell.strategies:
+        played = results.get((cell.title, strategy.name))
+        if played and isinstance(strategy, Ours) and cell.family == "plain":
+            yield (
+                f"| {cell.shape.n} | {cell.shape.causes} | {cell.goal} | {strategy.name} | "
+                f"{figures.decision_ms(played):.0f} | {figures.slowest_ms(played):.0f} |"
+            )
