@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "causes": ("triage.cli.causes", "List, check and audit the knowledge base; draft a cause."),
     "config": ("triage.cli.config", "Read a server command and print what it sets."),
     "resolve": ("triage.cli.resolve", "Ask the engine about a command without a launch."),
+    "flags": ("triage.cli.flags", "Write the flag table of an installed engine."),
 }
 
 

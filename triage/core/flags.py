@@ -74,9 +74,22 @@ class Ambiguous:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No flag of this version: a fork's own, or a slip for one of `close`."""
+    """No flag of this version: a fork's own, a slip for one of `close`, or another release's.
+
+    `successor` says what to write in place of an old flag, "" where nothing took its place;
+    None if the name is no old flag that is known.
+    """
 
     close: tuple[str, ...] = ()
+    successor: str | None = None
+
+    def hint(self) -> str:
+        """What was probably meant, as the end of a sentence; "" if nobody knows."""
+        if self.successor:
+            return f"; an older release had it: now {self.successor}"
+        if self.successor is not None:
+            return "; an older release had it, and nothing took its place: leave it out"
+        return f"; is it {self.close[0]}?" if self.close else ""
 
 
 Lookup = Known | Ambiguous | Unknown
@@ -138,9 +151,16 @@ class _Reading:
 class FlagTable:
     """The flags of one engine version, and argparse's rules to read them."""
 
-    def __init__(self, version: str, specs: Iterable[FlagSpec], engine: str = "sglang") -> None:
+    def __init__(
+        self,
+        version: str,
+        specs: Iterable[FlagSpec],
+        engine: str = "sglang",
+        successors: Mapping[str, str] | None = None,
+    ) -> None:
         self.engine = engine
         self.version = version
+        self.successors = successors or {}
         self.specs: dict[str, FlagSpec] = {spec.name: spec for spec in specs}
         # An old spelling can share the field of its successor, which then counts.
         ordered = sorted(self.specs.values(), key=lambda spec: not spec.deprecated)
@@ -179,6 +199,8 @@ class FlagTable:
             case [one]:
                 return self._meaning(one)
             case []:
+                if (successor := self.successors.get(option[2:])) is not None:
+                    return Unknown(successor=successor)
                 close = _closest(option, self._sorted) if suggest else []
                 return Unknown(tuple(close))
             case several:
@@ -253,6 +275,8 @@ class FlagTable:
                     shown = ", ".join(found.options[:MAX_SHOWN])
                     more = " and more" if len(found.options) > MAX_SHOWN else ""
                     text = f"{option.spelling} could mean {shown}{more}: the engine refuses it"
+                    if now := self.successors.get(option.spelling.lstrip("-")):
+                        text += f"; an older release had it: now {now}"
                     reading.problems.append(Problem(option.word, "ambiguous", text))
                 else:
                     reading.unknown[name] = None
@@ -313,8 +337,8 @@ class FlagTable:
         match self.lookup(spelling):
             case Known(_, option):
                 known = f", which spells it {option}"
-            case Unknown((option, *_)):
-                known = f"; is it {option}?"
+            case Unknown() as unknown if unknown.hint():
+                known = unknown.hint()
             case _:
                 known = "; kept as a fork's own"
         reading.note(f"{spelling} is no flag of {self.engine} {self.version}{known}")
@@ -353,22 +377,29 @@ class FlagTable:
         return flags
 
 
-def table_of(document: Mapping[str, object]) -> FlagTable:
+def table_of(
+    document: Mapping[str, object], successors: Mapping[str, str] | None = None
+) -> FlagTable:
     """The table of a parsed `triage.flags/1` document.
 
     Raises:
-        UsageError: a row is not what tools/make_flag_table.py writes.
+        UsageError: a row is not what `triage flags generate` writes.
     """
     rows = document.get("flags")
     if not isinstance(rows, list):
-        raise UsageError("the flag table has no list `flags`", hint="see tools/make_flag_table.py")
+        raise UsageError("the flag table has no list `flags`", hint="triage flags generate --help")
     try:
         specs = [_spec(row) for row in rows]
     except (TypeError, KeyError) as error:
         raise UsageError(
-            f"the flag table has a row that is none: {error}", hint="see tools/make_flag_table.py"
+            f"the flag table has a row that is none: {error}", hint="triage flags generate --help"
         ) from None
-    return FlagTable(str(document.get("version", "")), specs, str(document.get("engine", "sglang")))
+    return FlagTable(
+        str(document.get("version", "")),
+        specs,
+        str(document.get("engine", "sglang")),
+        successors,
+    )
 
 
 def _spec(row: dict[str, object]) -> FlagSpec:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from triage.errors import TriageError
-from triage.knowledge.loader import flag_documents, load_causes_from
+from triage.knowledge.loader import flag_documents, load_causes_from, successors
 from triage.knowledge.stored import CAUSES, FLAGS, INDEX, encode, encode_flags
 
 
@@ -18,11 +18,12 @@ def main() -> int:
     """Write both files; say what is wrong with one that cannot be read."""
     try:
         causes, flags = load_causes_from(CAUSES), flag_documents()
+        old = successors()
     except TriageError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
     INDEX.write_text(encode(causes), encoding="utf-8")
-    FLAGS.write_text(encode_flags(flags), encoding="utf-8")
+    FLAGS.write_text(encode_flags(flags, old), encoding="utf-8")
     sys.stderr.write(f"{len(causes)} causes, {len(flags)} flag tables\n")
     return 0
 

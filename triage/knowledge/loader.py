@@ -46,3 +46,9 @@ def flag_documents(folder: Path = FLAGS) -> dict[str, dict[str, Any]]:
     """Version -> `triage.flags/1` document, of all flag tables of a folder."""
     found = (plain_yaml(path) for path in sorted(folder.glob("sglang-*.yaml")))
     return {str(document["version"]): document for document in found}
+
+
+def successors(folder: Path = FLAGS) -> dict[str, str]:
+    """Old flag -> what to write in its place, "" where nothing took it."""
+    document = plain_yaml(folder / "successors.yaml")
+    return {str(name): str(now) for name, now in document["successors"].items()}

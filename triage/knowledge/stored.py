@@ -31,19 +31,32 @@ def load_causes() -> Causes:
 
 def load_flag_table(version: str = "0.5.23") -> FlagTable:
     """The flags of one SGLang version; raises UsageError for a version without a table."""
-    tables = json.loads(FLAGS.read_text(encoding="utf-8"))["tables"]
+    stored = json.loads(FLAGS.read_text(encoding="utf-8"))
+    tables = stored["tables"]
     if version not in tables:
         known = ", ".join(tables)
         raise UsageError(
             f"there is no flag table of sglang {version}; known: {known}",
             hint=f"ls {FLAGS.with_suffix('')}",
         )
-    return flag_table_of(tables[version])
+    return flag_table_of(tables[version], stored["successors"])
 
 
-def encode_flags(documents: dict[str, dict[str, Any]]) -> str:
+def flag_versions() -> tuple[str, ...]:
+    """The SGLang versions of which there is a flag table."""
+    return tuple(json.loads(FLAGS.read_text(encoding="utf-8"))["tables"])
+
+
+def flag_successors() -> dict[str, str]:
+    """Old flag -> what to write now, "" where nothing took its place."""
+    found: dict[str, str] = json.loads(FLAGS.read_text(encoding="utf-8"))["successors"]
+    return found
+
+
+def encode_flags(documents: dict[str, dict[str, Any]], successors: dict[str, str]) -> str:
     """The flag tables of `flag_documents` as JSON, one flag a line."""
-    text = json.dumps({"generated": HEADER, "tables": documents}, ensure_ascii=False)
+    stored = {"generated": HEADER, "successors": successors, "tables": documents}
+    text = json.dumps(stored, ensure_ascii=False)
     return text.replace('{"name": ', '\n{"name": ') + "\n"
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -87,6 +88,8 @@ def load() -> tuple[dict[str, Any], Any]:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or asking for a device initialises CUDA
     version = ""
     try:
+        if importlib.util.find_spec("sglang") is None:  # before torch, which takes seconds
+            raise ModuleNotFoundError("No module named 'sglang'", name="sglang")
         guard_cuda()
         import sglang  # type: ignore[import-not-found]
 

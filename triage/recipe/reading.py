@@ -191,11 +191,12 @@ class _Reading:
         name = self._name(spelling, where)
         meaning = self.table.lookup(spelling)
         if isinstance(meaning, Unknown):
+            known = f"{name} is no flag of {self.table.engine} {self.table.version}"
             close = f", did you mean {meaning.close[0]}?" if meaning.close else ""
-            self.notes.append(
-                f"{name} is no flag of {self.table.engine} {self.table.version}{close};"
-                " kept as a fork's own"
-            )
+            if meaning.successor is not None:
+                self.notes.append(f"{known}{meaning.hint()}")
+            else:
+                self.notes.append(f"{known}{close}; kept as a fork's own")
         try:
             found = self.table.normal({spelling: given})
         except UsageError as error:

@@ -7,16 +7,19 @@ Not: launching (search.py).
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from triage.command import read_command_file
 from triage.core.config import ServerCommand
+from triage.core.flags import FlagTable
 from triage.core.search.rungs import RUNGS
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search
+from triage.session.tables import engine_table
 
 # Each launch gets an address of its own, so these may stay unknown.
 _OURS = ("--host", "--port")
@@ -49,19 +52,23 @@ def prepare(
         recipe, sources = stored.recipe, dict(stored.sources)
     else:
         recipe, sources = _recipe(recipe_file, good, bad, engine=engine)
+    table, told = _table_of(recipe, simulated="replay" in (engine, recipe.engine))
+    if stored is None and table is not flag_table():
+        recipe, sources = _recipe(recipe_file, good, bad, engine=engine, table=table)
     given = {"recipe": recipe_file, "good": good, "bad": bad}
     origin = {role: path for role, path in given.items() if path is not None}
     if stored is not None:
         origin = dict(stored.origin)
     problem = recipe.problem
-    if trials is not None:
-        problem = replace(problem, budget_trials=trials)
-    if hours is not None:
-        problem = replace(problem, budget_s=hours * 3600)
-    problem = replace(problem, goal=goal or problem.goal, audit=audit or problem.audit)
+    problem = replace(
+        problem,
+        budget_trials=problem.budget_trials if trials is None else trials,
+        budget_s=problem.budget_s if hours is None else hours * 3600,
+        goal=goal or problem.goal,
+        audit=audit or problem.audit,
+    )
     recipe = replace(recipe, problem=problem, engine=engine or recipe.engine)
-    if rungs is not None:
-        recipe = replace(recipe, rungs=_rungs(rungs))
+    recipe = replace(recipe, rungs=_rungs(rungs, recipe.rungs))
     if recipe.target != "process":
         raise HostError(
             f"this version launches processes only, and the recipe asks for {recipe.target}",
@@ -86,11 +93,21 @@ def prepare(
             hint="triage bisect RECIPE --engine replay --landscape FILE",
         )
     recipe = replace(recipe, cwd=recipe.cwd.absolute())
-    return Search(recipe=_with_limits(recipe), replay=replay, sources=sources, origin=origin)
+    recipe = _with_limits(recipe, table, told)
+    return Search(recipe=recipe, replay=replay, sources=sources, origin=origin)
 
 
-def _rungs(text: str) -> tuple[str, ...]:
+def _table_of(recipe: Recipe, *, simulated: bool) -> tuple[FlagTable, tuple[str, ...]]:
+    """The table of the engine that will be launched, and what to say of it."""
+    if simulated:
+        return flag_table(), ()
+    return engine_table(recipe.command, recipe.env, recipe.cwd)
+
+
+def _rungs(text: str | None, usual: tuple[str, ...]) -> tuple[str, ...]:
     """The rungs that a list with commas names, in the order in which they are climbed."""
+    if text is None:
+        return usual
     named = {word.strip() for word in text.split(",")}
     if unknown := sorted(named - set(RUNGS)):
         raise UsageError(
@@ -101,14 +118,20 @@ def _rungs(text: str) -> tuple[str, ...]:
 
 
 def _recipe(
-    recipe_file: Path | None, good: Path | None, bad: Path | None, *, engine: str | None
+    recipe_file: Path | None,
+    good: Path | None,
+    bad: Path | None,
+    *,
+    engine: str | None,
+    table: FlagTable | None = None,
 ) -> tuple[Recipe, dict[str, str]]:
+    table = table or flag_table()
     if recipe_file is not None:
         if good is not None or bad is not None:
             raise UsageError(
                 "give a recipe, or --good and --bad, not both", hint="triage bisect --help"
             )
-        return load_recipe(recipe_file, flag_table()), {}
+        return load_recipe(recipe_file, table), {}
     if good is None or bad is None:
         raise UsageError(
             "a search needs a recipe, or a command that works and one that does not",
@@ -119,7 +142,6 @@ def _recipe(
             "a search needs its two commands in files, for the runbook changes one of them",
             hint="triage bisect --good WORKING --bad FAILING",
         )
-    table = flag_table()
     works, fails = read_command_file(good, table), read_command_file(bad, table)
     for path, command in ((good, works), (bad, fails)):
         check_launchable(path, command, simulated=engine == "replay")
@@ -154,13 +176,12 @@ def check_launchable(path: Path, command: ServerCommand, *, simulated: bool) -> 
             )
 
 
-def _with_limits(recipe: Recipe) -> Recipe:
+def _with_limits(recipe: Recipe, table: FlagTable, told: Sequence[str]) -> Recipe:
     """The recipe with a note on each of its parts that has no effect in this version."""
-    notes = list(recipe.notes)
-    table = flag_table()
-    if recipe.engine_version != table.version:
+    notes = [*recipe.notes, *told]
+    if recipe.engine_version != table.version and not told:
         notes.append(
             f"engine_version {recipe.engine_version}: flags are read with the table of"
-            f" {table.engine} {table.version}, the only one of this version"
+            f" {table.engine} {table.version}"
         )
     return replace(recipe, notes=tuple(dict.fromkeys(notes)))
