@@ -87,9 +87,10 @@ def load() -> tuple[dict[str, Any], Any]:
     began = time.monotonic()
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # or asking for a device initialises CUDA
     version = ""
+    if importlib.util.find_spec("sglang") is None:  # before torch, which takes seconds
+        why = "ModuleNotFoundError: No module named 'sglang'"
+        return {"ready": False, "version": version, "why": why, "missing": True}, None
     try:
-        if importlib.util.find_spec("sglang") is None:  # before torch, which takes seconds
-            raise ModuleNotFoundError("No module named 'sglang'", name="sglang")
         guard_cuda()
         import sglang  # type: ignore[import-not-found]
 
