@@ -20,6 +20,7 @@ from triage.errors import HostError, TriageError, hint
 # only when its command runs: cold start matters.
 COMMANDS: dict[str, tuple[str, str]] = {
     "classify": ("triage.cli.classify", "Name the cause of a failed launch from its log."),
+    "doctor": ("triage.cli.doctor", "Examine this machine before a launch."),
     "run": ("triage.cli.run", "Launch a server once, capture it, classify what happens."),
     "bisect": ("triage.cli.bisect", "Find by launching which flags make a launch fail."),
     "recommend": ("triage.cli.recommend", "Show the working configuration that changes least."),

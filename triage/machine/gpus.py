@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from triage.core.machine.facts import Unavailable, known_or
-from triage.core.machine.gpus import Fabric, Gpu, Gpus, Holder, LostGpu, Reading
+from triage.core.machine.gpus import DRIVER_MISMATCH, Fabric, Gpu, Gpus, Holder, LostGpu, Reading
 
 T = TypeVar("T")
 MIB = 1 << 20
@@ -83,7 +83,7 @@ def _why(pynvml: Any, error: Any) -> str:
         case pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
             return "the NVIDIA kernel driver is not loaded"
         case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-            return "NVML and the loaded kernel driver are of different versions"
+            return DRIVER_MISMATCH
         case _:
             return f"NVML does not start: {str(error).lower()}"
 

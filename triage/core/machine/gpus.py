@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from triage.core.machine.facts import Fact
 from triage.core.records import dataclass
 
+# Why NVML does not start after an update of the driver without a restart.
+DRIVER_MISMATCH = "NVML and the loaded kernel driver are of different versions"
+DRIVER_SILENT = "the driver did not answer within 5 s"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:

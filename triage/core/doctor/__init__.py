@@ -1,0 +1,1 @@
+"""Judge what a machine is: facts in, findings out, each with evidence, fix and source."""

@@ -1,0 +1,498 @@
+"""Checks of a checkpoint against the launch: sizes that do not divide, backends that do not fit.
+
+In:  Facts with a model's config. Out: CHECKS.
+Not: broken files (file_checks.py), the draft model (draft_checks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from triage.core.doctor.checks import Hit, Severity, check
+from triage.core.doctor.facts import Facts
+from triage.core.doctor.gpu_checks import used
+from triage.core.machine.facts import Unavailable, known, known_or
+from triage.core.machine.models import Model
+
+TILE = 128  # Source: Marlin kernels: min_thread_k; MoE kernels: BLOCK_SIZE_K
+PREFILL_BUCKET = 2048  # Source: SGLang 0.5.23, cuda_graph_hook.py: the documented default
+FITTED_SINCE = (0, 5, 14)  # Source: sgl-project/sglang PR 30206
+MLA_BACKENDS = ("trtllm_mla", "cutlass_mla", "flashmla", "cutedsl_mla")
+# Backend -> major compute capabilities that it has kernels for. Source: SGLang 0.5.23,
+# arg_groups/attention_hook.py and overrides.py; fa3: sgl-project/sglang issue 12360
+NEEDS_MAJOR: Mapping[str, tuple[int, ...]] = {
+    "fa3": (8, 9),
+    "flashmla": (9, 10),
+    "cutlass_mla": (10,),
+    "cutedsl_mla": (10,),
+    "trtllm_mla": (10, 12),
+    "trtllm_mha": (9, 10, 12),
+    "fa4": (10, 11),
+}
+HYBRID_BACKENDS = ("trtllm_mha", "triton", "fa4")
+EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+HEADS = ("num_attention_heads", "n_head", "n_heads")
+# Widths that tensor parallelism cuts into equal parts, and that a block must divide afterwards.
+DENSE_WIDTHS = ("intermediate_size", "share_expert_dim", "shared_expert_intermediate_size",
+                "linear_num_value_heads")  # fmt: skip
+MOE_WIDTHS = ("moe_intermediate_size", "expert_ffn_hidden_size")
+# Quantisations that go by several names. Source: SGLang's override_quantization_method
+SAME_QUANTIZATION = {
+    "awq": {"awq", "awq_marlin", "moe_wna16"},
+    "gptq": {"gptq", "gptq_marlin", "moe_wna16"},
+    "fp8": {"fp8", "w8a8_fp8", "fbgemm_fp8"},
+    "modelopt": {"modelopt", "modelopt_fp8", "modelopt_fp4"},
+    "compressed-tensors": {"compressed-tensors", "compressed_tensors", "w8a8_int8", "w8a8_fp8"},
+}
+
+
+def _backends(facts: Facts) -> list[str]:
+    """The attention backends that the command names."""
+    launch = known(facts.launch)
+    names = ("attention-backend", "prefill-attention-backend", "decode-attention-backend")
+    return list(dict.fromkeys(filter(None, (launch.text(name) for name in names))))
+
+
+def _lower_tp(value: int, tp: int, step: int = 1) -> str:
+    """The nearest smaller TP size with which a size divides, as a flag."""
+    for smaller in range(tp - 1, 0, -1):
+        if value % smaller == 0 and (value // smaller) % step == 0:
+            return f"--tp-size {smaller}"
+    return "--tp-size 1"
+
+
+@check(
+    "heads",
+    group="model",
+    severity="error",
+    sound="attention heads divide by the TP size",
+    breaks="building the model fails: not divisible",
+    source="https://github.com/vllm-project/vllm/pull/52535",
+    prevents=("heads-not-divisible-tp",),
+)
+def heads(facts: Facts) -> Iterator[Hit]:
+    """Heads of the language model and of a vision tower; DP attention cuts into fewer parts."""
+    launch, model = known(facts.launch), known(facts.model)
+    config = known(model.config)
+    parts = launch.tp
+    if launch.on("enable-dp-attention"):
+        parts = max(1, launch.tp // max(1, launch.number("dp-size", 1)))
+    towers = {"attention": model.number(*HEADS)}
+    vision = config.get("vision_config")
+    if isinstance(vision, Mapping) and not launch.on("mm-enable-dp-encoder"):
+        count = next((vision[n] for n in ("num_heads", *HEADS) if n in vision), None)
+        towers["vision"] = count if isinstance(count, int) else None
+    for tower, count in towers.items():
+        if count and count % parts:
+            yield Hit(
+                f"{count} {tower} heads do not divide by {parts} ranks.",
+                (f"config.json: {count} {tower} heads", f"--tp-size {launch.tp}"),
+                _lower_tp(count, parts),
+            )
+    groups = model.number("num_key_value_heads")
+    if groups and not (groups % parts == 0 or parts % groups == 0):
+        yield Hit(
+            f"{groups} key-value heads and {parts} ranks do not divide each other.",
+            (f"config.json: num_key_value_heads {groups}", f"--tp-size {launch.tp}"),
+            _lower_tp(groups, parts),
+        )
+
+
+@check(
+    "experts",
+    group="model",
+    severity="error",
+    sound="experts and ranks divide by the EP size",
+    breaks="building the MoE layers fails: not divisible",
+    source="https://github.com/vllm-project/vllm/issues/52435",
+    prevents=("ep-experts-not-divisible",),
+)
+def experts(facts: Facts) -> Iterator[Hit]:
+    """Experts, with the redundant ones, over EP ranks; EP ranks inside the TP ranks."""
+    launch, model = known(facts.launch), known(facts.model)
+    ep, count = launch.number("ep-size", 1), model.number(*EXPERTS)
+    if launch.on("enable-expert-parallel"):
+        ep = launch.tp * max(1, launch.number("dp-size", 1))
+    if ep < 2 or not count:  # noqa: PLR2004
+        return
+    extra = launch.number("ep-num-redundant-experts", 0)
+    if (count + extra) % ep:
+        need = (count + extra) // ep * ep + ep - count
+        yield Hit(
+            f"{count + extra} experts do not divide by {ep} ranks.",
+            (f"config.json: {count} experts", f"expert parallelism over {ep}"),
+            f"--ep-num-redundant-experts {need}, or another --ep-size",
+        )
+    if launch.tp % ep and not launch.on("enable-expert-parallel"):
+        told: tuple[str, ...] = (f"--tp-size {launch.tp}", f"--ep-size {ep}")
+        yield Hit("The TP size does not divide by the EP size.", told, f"--ep-size {launch.tp}")
+
+
+@check(
+    "fp8-blocks",
+    group="model",
+    severity="error",
+    sound="each rank's share is a whole number of quantisation blocks",
+    breaks="building the model fails: not divisible by weight quantization block_n",
+    source="https://github.com/sgl-project/sglang/issues/3448",
+    prevents=("fp8-block-not-divisible",),
+)
+def fp8_blocks(facts: Facts) -> Iterator[Hit]:
+    """Widths of a block-quantised checkpoint, cut by TP (dense) or TP/EP (experts)."""
+    launch, model = known(facts.launch), known(facts.model)
+    known(model.config)
+    shape = model.quantization().get("weight_block_size")
+    if not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], int):
+        return
+    yield from _cut(facts, model, int(shape[0]), "block", launch.tp)
+
+
+def _cut(facts: Facts, model: Model, block: int, what: str, tp: int) -> Iterator[Hit]:
+    """Widths that do not come to whole blocks once they are cut."""
+    launch = known(facts.launch)
+    ep = max(1, launch.number("ep-size", 1))
+    inside = tp if launch.on("enable-expert-parallel") else ep
+    widths = [(name, tp) for name in DENSE_WIDTHS]
+    widths += [(name, max(1, tp // inside)) for name in MOE_WIDTHS]
+    skipped = str(model.quantization().get("modules_to_not_convert", ""))
+    for name, parts in widths:
+        width = model.number(name)
+        if width is None or parts < 2:  # noqa: PLR2004
+            continue
+        if name == "linear_num_value_heads" and "in_proj_a" in skipped:
+            continue
+        if width % parts or (width // parts) % block:
+            share = f"{width // parts}" if width % parts == 0 else f"{width}/{parts}"
+            moe = name in MOE_WIDTHS
+            fix = _lower_tp(width, parts, block)
+            yield Hit(
+                f"{name} {width} over {parts} ranks is {share}, no multiple of the {what} {block}.",
+                (f"config.json: {name} {width}, {what} {block}", f"--tp-size {tp}"),
+                f"--ep-size {tp}, or {fix}" if moe else fix,
+            )
+
+
+@check(
+    "kernel-tiles",
+    group="model",
+    severity="error",
+    sound="each rank's share fits the tiles of the 4-bit kernels",
+    breaks="the first forward fails: size_k must be divisible, or min_thread_k",
+    source="https://github.com/vllm-project/llm-compressor/issues/57",
+    prevents=("marlin-dense-shape", "marlin-moe-shape"),
+)
+def kernel_tiles(facts: Facts) -> Iterator[Hit]:
+    """4-bit checkpoints (AWQ, GPTQ, compressed-tensors) need shares of a multiple of 128."""
+    launch, model = known(facts.launch), known(facts.model)
+    known(model.config)
+    quantization = model.quantization()
+    method = str(quantization.get("quant_method", "")).lower()
+    groups = quantization.get("config_groups")
+    bits = quantization.get("bits", quantization.get("w_bit"))
+    if isinstance(groups, Mapping):
+        weights = [g.get("weights") for g in groups.values() if isinstance(g, Mapping)]
+        bits = next((w.get("num_bits") for w in weights if isinstance(w, Mapping)), bits)
+    if method in ("awq", "gptq", "compressed-tensors") and bits in (4, None):
+        yield from _cut(facts, model, TILE, "tile", launch.tp)
+
+
+@check(
+    "context-length",
+    group="model",
+    severity="error",
+    sound="the context length is within what the model was made for",
+    breaks="the engine refuses the context length",
+    source="https://github.com/sgl-project/sglang/pull/1778",
+    prevents=("context-length-over-derived",),
+)
+def context_length(facts: Facts) -> Iterator[Hit]:
+    """--context-length against max_position_embeddings, stretched by RoPE scaling."""
+    launch, model = known(facts.launch), known(facts.model)
+    wanted, derived = launch.number("context-length", 0), derived_context(model)
+    allow = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
+    if wanted and derived and wanted > derived and launch.env.get(allow, "0") in ("", "0"):
+        yield Hit(
+            f"--context-length {wanted} is longer than the model's {derived}.",
+            (f"config.json: {derived} positions",),
+            f"--context-length {derived}",
+        )
+
+
+def derived_context(model: Model) -> int:
+    """How many positions a model has, as far as its config tells; 0 if it does not."""
+    known(model.config)
+    positions = model.number(
+        "max_position_embeddings", "max_sequence_length", "seq_length", "model_max_length"
+    )
+    scaling = model.text_config().get("rope_scaling")
+    if positions and isinstance(scaling, Mapping):
+        factor, kind = scaling.get("factor"), scaling.get("rope_type", scaling.get("type"))
+        original = scaling.get("original_max_position_embeddings")
+        # llama3 and yarn with their original length have counted the factor in already
+        if isinstance(factor, int | float) and kind not in ("llama3", "mrope") and not original:
+            return int(positions * factor)
+    return positions or 0
+
+
+@check(
+    "prefill-bucket",
+    group="model",
+    severity="warning",
+    sound="the context is no shorter than the largest prefill graph",
+    breaks="capturing prefill graphs reads past the positions: CUBLAS or illegal access",
+    source="https://github.com/sgl-project/sglang/pull/30206",
+    prevents=("prefill-graph-context-shorter", "cublas-exec-failed-piecewise-small-context"),
+)
+def prefill_bucket(facts: Facts) -> Iterator[Hit]:
+    """A context shortened for a quick test is itself a reason to fail."""
+    launch = known(facts.launch)
+    context = launch.number("context-length", 0)
+    off = launch.on("disable-prefill-cuda-graph") or launch.on("disable-cuda-graph")
+    if not context or off or launch.text("cuda-graph-backend-prefill") == "disabled":
+        return
+    sizes = launch.get("cuda-graph-bs-prefill")
+    listed = [int(s) for s in sizes if s.isdigit()] if isinstance(sizes, tuple) else []
+    largest = max(listed, default=0)
+    for name in ("cuda-graph-max-bs-prefill", "piecewise-cuda-graph-max-tokens"):
+        largest = largest or launch.number(name, 0)
+    largest = largest or PREFILL_BUCKET
+    if context < largest:
+        version = facts.engine_version()
+        yield Hit(
+            f"--context-length {context} is shorter than the largest prefill graph, {largest}.",
+            (f"largest prefill graph: {largest} tokens",),
+            f"--cuda-graph-max-bs-prefill {context}, or --context-length {largest}",
+            "error" if version and version < FITTED_SINCE else None,
+        )
+
+
+@check(
+    "remote-code",
+    group="model",
+    severity="warning",
+    sound="the checkpoint's own code may run, or is not needed",
+    breaks="reading the config fails, or another class is built than the checkpoint means",
+    source="https://github.com/sgl-project/sglang/pull/28693",
+    prevents=("trust-remote-code",),
+)
+def remote_code(facts: Facts) -> Iterator[Hit]:
+    """The config names classes in files of the checkpoint, and the command does not allow them."""
+    launch, model = known(facts.launch), known(facts.model)
+    named = known(model.config).get("auto_map")
+    if isinstance(named, Mapping) and "AutoConfig" in named and not launch.on("trust-remote-code"):
+        told: tuple[str, ...] = (f"config.json: auto_map {named['AutoConfig']}",)
+        yield Hit("The checkpoint brings its own code.", told, "--trust-remote-code")
+
+
+@check(
+    "model-type",
+    group="model",
+    severity="error",
+    sound="the installed packages know the type of the model",
+    breaks="reading the config fails with a KeyError of the model type",
+    source="https://github.com/sgl-project/sglang/issues/6732",
+    prevents=("transformers-model-type-unknown", "spec-draft-config-invalid"),
+)
+def model_type(facts: Facts) -> Iterator[Hit]:
+    """model_type against what transformers and the engine register, for target and draft."""
+    launch = known(facts.launch)
+    types = known(known(facts.python).model_types)
+    for model in (known(facts.model), facts.draft):
+        if isinstance(model, Unavailable) or isinstance(model.config, Unavailable):
+            continue
+        kind = str(model.config.get("model_type", ""))
+        own = isinstance(model.config.get("auto_map"), Mapping)
+        if kind and kind not in types and not (own and launch.on("trust-remote-code")):
+            told: tuple[str, ...] = (
+                f"config.json: model_type {kind}",
+                f"{len(types)} types are registered",
+            )
+            fix = "--trust-remote-code" if own else "install a newer sglang and transformers"
+            yield Hit(f"No installed package knows the model type {kind}.", told, fix)
+
+
+@check(
+    "architecture",
+    group="model",
+    severity="error",
+    sound="the engine has the model's class",
+    breaks="building the model fails: architectures are not supported",
+    source="https://github.com/sgl-project/sglang/issues/5441",
+    prevents=("arch-unsupported", "arch-registry-import-error"),
+)
+def architecture(facts: Facts) -> Iterator[Hit]:
+    """The classes that config.json asks for against those in the engine's models folder."""
+    python, model = known(facts.python), known(facts.model)
+    known(model.config)
+    defined = known(python.architectures)
+    asked = model.architectures()
+    impl = known(facts.launch).text("model-impl")
+    if asked and not set(asked) & defined and impl != "transformers":
+        version = python.version_of("sglang")
+        told: tuple[str, ...] = (
+            f"config.json: {', '.join(asked)}",
+            f"sglang {version}: {len(defined)} classes",
+        )
+        fix = "install a newer sglang, or --model-impl transformers"
+        yield Hit(f"sglang {version} has no {asked[0]}.", told, fix)
+
+
+@check(
+    "quantization",
+    group="model",
+    severity="error",
+    sound="--quantization is that of the checkpoint",
+    breaks="the engine refuses the pair, or reads the weights wrongly",
+    source="https://github.com/sgl-project/sglang/issues/1792",
+    prevents=("quant-method-mismatch",),
+)
+def quantization(facts: Facts) -> Iterator[Hit]:
+    """A method named on the command line against the one in the config."""
+    launch, model = known(facts.launch), known(facts.model)
+    known(model.config)
+    asked = launch.text("quantization")
+    stored = str(model.quantization().get("quant_method", "")).lower()
+    same = next((names for names in SAME_QUANTIZATION.values() if stored in names), {stored})
+    if asked and stored and asked not in same:
+        told: tuple[str, ...] = (f"--quantization {asked}", f"config.json: quant_method {stored}")
+        fix = "leave --quantization out"
+        yield Hit(f"The checkpoint is quantised by {stored}, not by {asked}.", told, fix)
+
+
+@check(
+    "weights-fit",
+    group="model",
+    severity="error",
+    sound="the weights fit into the GPUs",
+    breaks="loading runs out of memory, or leaves nothing for the KV cache",
+    source="https://github.com/sgl-project/sglang/issues/4330",
+    prevents=("weight-oom", "kv-pool-no-room", "kv-pool-no-memory-left", "draft-weight-oom"),
+)
+def weights_fit(facts: Facts) -> Iterator[Hit]:
+    """Bytes of the weight files for each rank against its GPU and --mem-fraction-static."""
+    launch, model = known(facts.launch), known(facts.model)
+    totals = [known(gpu.memory_total_mib) for gpu in used(facts)]
+    if not totals or not model.weights:
+        return
+    draft = 0 if isinstance(facts.draft, Unavailable) else facts.draft.weight_mib
+    ranks = launch.tp * max(1, launch.number("pp-size", 1))
+    each = model.weight_mib / ranks + draft / launch.tp
+    text = launch.text("mem-fraction-static")
+    share = float(text) if text.replace(".", "", 1).isdigit() else 1.0
+    room = min(totals) * share
+    if each > room:
+        need = next((n for n in (2, 4, 8, 16, 32) if (model.weight_mib / n) < 0.8 * min(totals)), 0)
+        limit = f"--mem-fraction-static {text} of " if text else ""
+        yield Hit(
+            f"The weights take {each / 1024:.1f} GiB for each rank, and"
+            f" {room / 1024:.1f} GiB are allowed.",
+            (f"{(model.weight_mib + draft) / 1024:.1f} GiB of weights over {ranks} ranks",
+             f"{limit}{min(totals) / 1024:.1f} GiB"),
+            f"--tp-size {need}" if need > launch.tp else "a larger --mem-fraction-static",
+        )  # fmt: skip
+
+
+@check(
+    "attention-backend",
+    group="model",
+    severity="error",
+    sound="the attention backend has kernels for these GPUs and this model",
+    breaks="the engine refuses the backend, or capture finds no kernel",
+    source="https://github.com/sgl-project/sglang/issues/12360",
+    prevents=("fa3-on-blackwell", "attention-backend-arch-gate", "trtllm-gen-attention-arch",
+              "attention-backend-model-dims"),
+)  # fmt: skip
+def attention_backend(facts: Facts) -> Iterator[Hit]:
+    """Backends named on the command line against the GPU's generation and the model's kind."""
+    names = _backends(facts)
+    if not names:
+        return
+    model = facts.model
+    if not isinstance(model, Unavailable) and not isinstance(model.config, Unavailable):
+        yield from _model_dims(names, model)
+    for gpu in used(facts)[:1]:
+        major, minor = known(gpu.capability)
+        for name in names:
+            needs = NEEDS_MAJOR.get(name)
+            if needs and major not in needs:
+                told: tuple[str, ...] = (
+                    f"GPU {gpu.index}: {gpu.name}, compute capability {major}.{minor}",
+                )
+                fix = "leave --attention-backend out: the engine chooses one that fits"
+                yield Hit(f"{name} has no kernels for {gpu.name}.", told, fix)
+        if major in (10, 12) and not isinstance(model, Unavailable):
+            hybrid = model.number("linear_num_value_heads") is not None
+            for name in names:
+                if hybrid and name not in HYBRID_BACKENDS:
+                    told = (f"GPU {gpu.index}: {gpu.name}", "config.json: linear attention layers")
+                    fix = f"--attention-backend {HYBRID_BACKENDS[0]}"
+                    yield Hit(f"{name} is not supported for hybrid models on Blackwell.", told, fix)
+
+
+def _model_dims(names: Sequence[str], model: Model) -> Iterator[Hit]:
+    rank, nope = model.number("kv_lora_rank"), model.number("qk_nope_head_dim")
+    for name in names:
+        if name in MLA_BACKENDS and rank is None:
+            told: tuple[str, ...] = ("config.json has no kv_lora_rank",)
+            yield Hit(
+                f"{name} is for MLA models, and this is none.", told, "--attention-backend fa3"
+            )
+        elif name == "trtllm_mla" and (rank, nope) != (512, 128):
+            told = (f"config.json: kv_lora_rank {rank}, qk_nope_head_dim {nope}",)
+            say = "trtllm_mla has kernels for kv_lora_rank 512 and qk_nope_head_dim 128 only."
+            yield Hit(say, told, "--attention-backend triton")
+
+
+@check(
+    "kv-cache-dtype",
+    group="model",
+    severity="warning",
+    sound="the attention backend reads this KV cache",
+    breaks="capture fails in the attention kernel",
+    source="https://github.com/sgl-project/sglang/issues/12197",
+    prevents=("attention-backend-kv-dtype-unsupported", "dtype-mismatch-kernel"),
+)
+def kv_cache_dtype(facts: Facts) -> Iterator[Hit]:
+    """MLA backends with FP8 caches or with float16."""
+    launch = known(facts.launch)
+    cache, dtype = launch.text("kv-cache-dtype"), launch.text("dtype")
+    for name in _backends(facts):
+        if name in ("cutlass_mla", "flashmla") and cache.startswith("fp8"):
+            told: tuple[str, ...] = (f"--attention-backend {name}", f"--kv-cache-dtype {cache}")
+            say = f"{name} was reported to fail with an FP8 cache."
+            yield Hit(say, told, "--kv-cache-dtype auto")
+        if name == "cutlass_mla" and dtype in ("float16", "half"):
+            told = (f"--attention-backend {name}", f"--dtype {dtype}")
+            yield Hit(f"{name} was reported to fail with {dtype}.", told, "--dtype bfloat16")
+
+
+@check(
+    "deepep",
+    group="model",
+    severity="error",
+    sound="DeepEP has kernels for these GPUs and this mode",
+    breaks="building the MoE layers or capture fails",
+    source="https://github.com/sgl-project/sglang/issues/12320",
+    prevents=("deepep-arch-assert", "deepep-normal-mode-cuda-graph"),
+)
+def deepep(facts: Facts) -> Iterator[Hit]:
+    """DeepEP needs Hopper or later; its normal mode cannot be captured."""
+    launch = known(facts.launch)
+    if not launch.uses_deepep:
+        return
+    eager = launch.on("disable-cuda-graph") or launch.on("disable-decode-cuda-graph")
+    if launch.text("deepep-mode") == "normal" and not eager:
+        told: tuple[str, ...] = ("--deepep-mode normal", "decode graphs are on")
+        severity: Severity = "warning"
+        yield Hit("DeepEP's normal mode cannot be captured.", told, "--deepep-mode auto", severity)
+    for gpu in used(facts)[:1]:
+        capability = known_or(gpu.capability, (9, 0))
+        if capability < (9, 0):
+            told = (f"{gpu.name}: compute capability {capability[0]}.{capability[1]}",)
+            yield Hit("DeepEP needs Hopper or later.", told, "--moe-a2a-backend none")
+
+
+CHECKS = (
+    heads, experts, fp8_blocks, kernel_tiles, context_length, prefill_bucket, remote_code,
+    model_type, architecture, quantization, weights_fit, attention_backend, kv_cache_dtype, deepep,
+)  # fmt: skip

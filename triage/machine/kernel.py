@@ -1,0 +1,104 @@
+"""What the kernel says and refuses: NVIDIA's errors in its log, calls that a container forbids.
+
+In:  /dev/kmsg or the log files of `root`; system calls that change nothing. Out: Xids, errnos.
+Not: judging which Xid is the machine's fault (triage.core.doctor.gpu_checks).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import re
+from pathlib import Path
+
+from triage.core.machine.facts import Fact, Unavailable
+from triage.core.machine.host import Xid
+
+_MOST = 4 << 20
+# NVRM: Xid (PCI:0000:1b:00): 79, pid=1234, name=python, GPU has fallen off the bus.
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), ?(.*)")
+_LOGS = ("var/log/kern.log", "var/log/messages", "var/log/syslog")
+# Source: the kernel's tables of system calls
+_NUMBERS = {
+    "x86_64": {"set_mempolicy": 238, "clone3": 435},
+    "aarch64": {"set_mempolicy": 237, "clone3": 435},
+}
+_DENIED = (errno.EPERM, errno.EACCES)
+
+
+def xids(root: Path) -> Fact[tuple[Xid, ...]]:
+    """Every Xid in the kernel's ring buffer, else in the log files; oldest first."""
+    text = _ring(root / "dev/kmsg")
+    if isinstance(text, Unavailable):
+        for name in _LOGS:
+            try:
+                with (root / name).open("rb") as file:
+                    file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST))
+                    return _found(file.read().decode(errors="replace"))
+            except OSError:
+                continue
+        return text
+    return _found(text)
+
+
+def _ring(path: Path) -> str | Unavailable:
+    """The records of /dev/kmsg without waiting for new ones; a plain file is read as it is."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return Unavailable(f"the kernel log cannot be read: {error.strerror}", "sudo dmesg")
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while size < _MOST:
+            try:
+                record = os.read(handle, 8192)
+            except BlockingIOError:
+                break
+            except BrokenPipeError:  # records were overwritten while we read
+                continue
+            except OSError as error:
+                if not parts:
+                    return Unavailable(f"the kernel log cannot be read: {error.strerror}")
+                break
+            if not record:
+                break
+            parts.append(record)
+            size += len(record)
+    finally:
+        os.close(handle)
+    return b"".join(parts).decode(errors="replace")
+
+
+def _found(text: str) -> tuple[Xid, ...]:
+    return tuple(
+        Xid(device=match[1], code=int(match[2]), text=match[0].strip()[:160])
+        for match in _XID.finditer(text)
+    )
+
+
+def refused_calls() -> dict[str, Fact[str]]:
+    """Call -> the errno with which it is forbidden, "" if it is allowed.
+
+    Neither call does anything: the policy set is the default that this process has,
+    and clone3 is given a size that the kernel refuses before it starts anything.
+    """
+    numbers = _NUMBERS.get(platform.machine()) if platform.system() == "Linux" else None
+    if numbers is None:
+        unknown = Unavailable(f"system calls of {platform.machine()} are not known here")
+        return {"set_mempolicy": unknown, "clone3": unknown}
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+    except OSError as error:
+        return dict.fromkeys(numbers, Unavailable(str(error)))
+    zero = ctypes.c_long(0)
+    return {name: _refused(libc, ctypes.c_long(number), zero) for name, number in numbers.items()}
+
+
+def _refused(libc: ctypes.CDLL, number: ctypes.c_long, zero: ctypes.c_long) -> str:
+    ctypes.set_errno(0)
+    if libc.syscall(number, zero, zero, zero) == -1 and ctypes.get_errno() in _DENIED:
+        return errno.errorcode[ctypes.get_errno()]
+    return ""
