@@ -24,6 +24,7 @@ from schemas.advice import Advice
 from schemas.ci import Audit, Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
+from schemas.doctor import Doctor
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.mending import Mending
@@ -51,6 +52,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "advice": (Advice, "triage/render/advice_document.py"),
     "mending": (Mending, "triage/render/mending.py"),
     "session": (Session, "triage/session/search.py and once.py"),
+    "doctor": (Doctor, "triage/render/doctor_documents.py"),
     "exit": (Exit, "triage/launch/supervise.py"),
     "cause": (Cause, "triage/render/knowledge_text.py"),
     "causes": (Causes, "triage/cli/causes.py"),

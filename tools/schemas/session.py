@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from schemas.doctor import DoctorFinding, Machine
 from schemas.parts import Closed, Document, Line, Seconds
 
 
@@ -47,6 +48,10 @@ class Session(Document):
     """Why the search ended, as in `reason` of the recommendation; absent while it goes on."""
     argv: tuple[str, ...] = ()
     """The command as it was typed; only of a single launch."""
+    machine: Machine | None = None
+    """What machine it is, as it was before the first launch; only of a search."""
+    findings: list[DoctorFinding] = []  # noqa: RUF012  pydantic copies it
+    """What triage doctor found before the first launch; only of a search."""
 
 
 class ReadyEnd(Closed):

@@ -51,6 +51,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
 )
+@click.option("--no-doctor", is_flag=True, help="Search even if the machine has faults.")
 @click.option("--dry-run", is_flag=True, help="Show what would be launched, launch nothing.")
 @console.output_options
 def command(
@@ -69,6 +70,7 @@ def command(
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
+    no_doctor: bool,
     dry_run: bool,
     as_json: bool,
     color: str,
@@ -106,7 +108,10 @@ def command(
         if as_json:
             raise UsageError("a dry run is shown as text only", hint="triage bisect --dry-run ...")
         return _dry_run(search)
-    return _bisect(search, folder, fresh=fresh, as_json=as_json, color=color, exit_zero=exit_zero)
+    return _bisect(
+        search, folder, fresh=fresh, no_doctor=no_doctor, as_json=as_json, color=color,
+        exit_zero=exit_zero,
+    )  # fmt: skip
 
 
 def _save(recipe: Recipe, target: Path) -> int:
@@ -138,7 +143,14 @@ def _dry_run(search: Search) -> int:
 
 
 def _bisect(
-    search: Search, folder: Path | None, *, fresh: bool, as_json: bool, color: str, exit_zero: bool
+    search: Search,
+    folder: Path | None,
+    *,
+    fresh: bool,
+    no_doctor: bool,
+    as_json: bool,
+    color: str,
+    exit_zero: bool,
 ) -> int:
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
@@ -147,6 +159,8 @@ def _bisect(
 
     session, journal = open_session(search, folder, fresh=fresh)
     _announce(search, session, journal)
+    if not no_doctor and session.facts.get("ended") != "found":
+        _examine(search, session)
     with _talk(search, journal, color) as talk:
         done, found = bisect(search, session, journal, talk)
     console.talk("")
@@ -172,6 +186,27 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
         console.talk(f"resumed with {len(journal.entries)} finished trials")
     else:
         console.talk(f"forecast: {low} to {high} launches")
+
+
+def _examine(search: Search, session: SessionFolder) -> None:
+    """Look at the machine before the first launch; its faults are no work for a search.
+
+    Raises:
+        HostError: the machine is at fault.
+    """
+    from triage.render.doctor_documents import finding_document, machine_document
+    from triage.render.doctor_text import finding_line
+    from triage.session.doctor import before_search, refuse
+
+    found = before_search(search)
+    session.note(
+        machine=machine_document(found.facts),
+        findings=[finding_document(finding) for finding in found.findings],
+    )
+    for finding in found.findings:
+        if finding.severity != "note":
+            console.talk(finding_line(finding))
+    refuse(found)
 
 
 @contextmanager

@@ -55,6 +55,7 @@ def collect(
     inside = INSIDE if contained else environment(python or interpreter(launch), env, root)
     folders = () if isinstance(inside, Unavailable) else _folders(inside)
     asked = None if isinstance(launch, Unavailable) or contained else launch
+    other = INSIDE if contained else NO_COMMAND
     return Facts(
         host=host(root),
         gpus=found,
@@ -64,9 +65,9 @@ def collect(
         locks=extension_locks(env),
         launch=launch,
         ports=ports,
-        model=_model(asked, "model-path") if asked else (INSIDE if contained else NO_COMMAND),
-        draft=_model(asked, "speculative-draft-model-path") if asked else NO_DRAFT,
-        hub=_hub(asked, ask=ask_hub) if asked else NO_HUB,
+        model=_model(asked, "model-path") if asked else other,
+        draft=_model(asked, "speculative-draft-model-path") if asked else other,
+        hub=_hub(asked, ask=ask_hub) if asked else other,
         env=dict(os.environ),
     )
 

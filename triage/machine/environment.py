@@ -241,12 +241,12 @@ def _model_types(folders: Sequence[Path]) -> Fact[frozenset[str]]:
     """
     names: set[str] = set()
     for folder in folders:
-        for place in ("transformers/models/auto/configuration_auto.py",
-                      "transformers/models/auto/auto_mappings.py"):  # fmt: skip
+        for name in ("configuration_auto.py", "auto_mappings.py"):
             try:
-                names |= set(_MAPPED.findall((folder / place).read_text(errors="replace")))
+                text = (folder / "transformers/models/auto" / name).read_text(errors="replace")
             except OSError:
                 continue
+            names |= set(_MAPPED.findall(text))
         for inside, pattern in (("configs", _TYPE), ("utils/hf_transformers", _QUOTED)):
             for path in (folder / "sglang/srt" / inside).glob("*.py"):
                 try:
