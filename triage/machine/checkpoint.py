@@ -24,6 +24,7 @@ _INDEX = "model.safetensors.index.json"
 _LONGEST_HEADER = 100_000_000  # Source: safetensors: a longer one is refused
 _PARSED = 64 << 20  # tokenizer.json of any model is far smaller
 _POINTER = b"version https://git-lfs"
+_PAGES = (b"<!doctype", b"<html", b"<?xml")
 
 
 def model(name: str, env: Mapping[str, str]) -> Fact[Model]:
@@ -75,7 +76,7 @@ def _parsed(path: Path) -> Mapping[str, object] | str:
         return "it is empty"
     if raw.startswith(_POINTER):
         return "it is a pointer of Git LFS"
-    if raw.lstrip()[:1] == b"<":
+    if raw.lstrip()[:9].lower().startswith(_PAGES):
         return "it is a web page"
     try:
         value = json.loads(raw)
@@ -101,7 +102,7 @@ def _fault(path: Path, size: int, head: bytes) -> str:
     """What the first bytes already show."""
     if head.startswith(_POINTER):
         return "a pointer of Git LFS, not the weights"
-    if head.lstrip()[:1] == b"<":
+    if head.lstrip()[:9].lower().startswith(_PAGES):
         return "a web page, not the weights"
     if path.suffix == ".safetensors" and size < 8:  # noqa: PLR2004
         return f"{size} bytes: cut"

@@ -134,7 +134,10 @@ def _within_patience() -> Fact[Gpus]:
     """NVML's answer, or that there is none in time: a driver that hangs must not hang us."""
     answer: list[Fact[Gpus]] = []
     asking = threading.Thread(target=lambda: answer.append(gpus()), daemon=True)
-    asking.start()
+    try:
+        asking.start()
+    except RuntimeError:  # no thread may be started here, which a check tells
+        return gpus()
     asking.join(PATIENCE_S)
     if not answer:
         return Unavailable(DRIVER_SILENT, "nvidia-smi")

@@ -14,6 +14,7 @@ from pathlib import Path
 from triage.core.machine.facts import Fact, Unavailable
 from triage.core.machine.host import Disk, Lock, Place
 
+MOUNTS = Path("/proc/self/mountinfo")
 # What for, the variable that moves it, and where it is without: below the home of the user.
 # Source: documentation of Triton, FlashInfer, DeepGEMM, torch and huggingface_hub
 CACHES = (
@@ -51,7 +52,7 @@ def _mount(place: Path) -> tuple[str, str]:
     """Mount point and type of file system of a path that exists."""
     best, kind = "/", "unknown"
     try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        lines = MOUNTS.read_text().splitlines()
         resolved = str(place.resolve())
     except OSError:
         return best, kind

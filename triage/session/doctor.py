@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from triage.command import read_command_file
 from triage.core.config import Config
@@ -24,7 +25,9 @@ from triage.launch.sockets import holder, listeners
 from triage.machine.collect import collect, simulated_facts
 from triage.recipe import load_recipe
 from triage.session.logs import flag_table
-from triage.session.search import Search
+
+if TYPE_CHECKING:
+    from triage.session.search import Search
 
 DEFAULT_PORT = 30_000  # Source: SGLang 0.5.23, server_args.py
 BOOTSTRAP_PORT = 8998
@@ -78,7 +81,10 @@ def _launch_of(target: Path) -> tuple[Launch, bool]:
         config = recipe.problem.config(recipe.problem.keys())
         return _launch(config, dict(recipe.env), recipe.command), False
     command = read_command_file(target, flag_table())
-    launch = _launch(command.config, {}, command.program, command.problems)
+    unknown = tuple(note for note in command.notes if " is no flag of " in note)
+    launch = replace(
+        _launch(command.config, {}, command.program), problems=command.problems, unknown=unknown
+    )
     return launch, bool(command.wrapper)
 
 
@@ -86,10 +92,9 @@ def _launch(
     config: Config,
     env: Mapping[str, str],
     program: tuple[str, ...],
-    problems: tuple[str, ...] = (),
 ) -> Launch:
     whole = {**os.environ, **env, **config.env_values()}
-    return Launch(config=config, env=whole, program=program, problems=problems)
+    return Launch(config=config, env=whole, program=program)
 
 
 def busy_ports(launch: Launch) -> tuple[BusyPort, ...]:

@@ -27,8 +27,7 @@ INHERITED_UNTIL = (0, 5, 12)  # Source: sgl-project/sglang issue 23490
 
 
 def _algorithm(facts: Facts) -> str:
-    launch = known(facts.launch)
-    return (launch.text("speculative-algorithm") or launch.text("speculative-algo")).upper()
+    return known(facts.launch).text("speculative-algorithm").upper()
 
 
 def _pair(facts: Facts) -> tuple[Model, Model]:
@@ -262,11 +261,21 @@ def speculation(facts: Facts) -> Iterator[Hit]:
     prevents=("args-unrecognized", "args-value-invalid", "args-ambiguous"),
 )
 def flags(facts: Facts) -> Iterator[Hit]:
-    """What the reader of the command found that the engine will refuse."""
-    for problem in known(facts.launch).problems:
+    """What the reader of the command found that the engine will refuse; a fork may know more."""
+    launch = known(facts.launch)
+    look = "python -m sglang.launch_server --help"
+    for problem in launch.problems:
         say, _, more = problem.partition("; ")
-        told: tuple[str, ...] = (more,) if more else ()
-        yield Hit(f"{say.strip().rstrip('.')}.", told, "python -m sglang.launch_server --help")
+        yield Hit(f"{say.strip().rstrip('.')}.", (more,) if more else (problem,), look)
+    for note in launch.unknown:
+        name, _, right = note.partition(", which spells it ")
+        if right:
+            yield Hit(f"{name}.", (note,), right)
+        else:
+            say = note.partition(";")[0]
+            yield Hit(
+                f"{say}.", (note,), f"leave {say.split()[0]} out, unless a fork has it", "warning"
+            )
 
 
 @check(

@@ -22,16 +22,13 @@ NO_MODEL = Unavailable("the command names no checkpoint on this machine")
 NO_DRAFT = Unavailable("the command names no draft model")
 NO_HUB = Unavailable("the model is a folder, no name on the hub")
 NOT_ASKED = (NO_COMMAND, NO_MODEL, NO_DRAFT, NO_HUB)
-# Names that other engines and older versions have for the same flag.
-_SAME = {
-    "tp-size": ("tp", "tensor-parallel-size"),
-    "pp-size": ("pp", "pipeline-parallel-size"),
-    "dp-size": ("dp", "data-parallel-size"),
-    "ep-size": ("ep", "expert-parallel-size"),
-    "mem-fraction-static": ("gpu-memory-utilization",),
-    "context-length": ("max-model-len",),
-    "speculative-draft-model-path": ("speculative-draft-model",),
-    "model-path": ("model",),
+# Spellings of older versions, which the flag table no longer knows.
+_OLDER = {
+    "tp-size": "tp",
+    "pp-size": "pp",
+    "dp-size": "dp",
+    "ep-size": "ep",
+    "speculative-algorithm": "speculative-algo",
 }
 
 
@@ -40,21 +37,21 @@ class Launch:
     """A launch that is asked about: flags as they are typed, and its whole environment.
 
     `program` is what stands before the flags. `problems` are what the engine will refuse
-    in the command line, as its reader found it.
+    in the command line, as its reader found it; `unknown` are flags of no known version.
     """
 
     config: Config
     env: Mapping[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def get(self, name: str) -> Value | None:
-        """A flag's value in any of its names, or None."""
-        for spelling in (name, *_SAME.get(name, ())):
-            for written in (spelling, f"--{spelling}"):
-                value = self.config.get(written)
-                if value is not None:
-                    return value
+        """A flag's value, also under a name that the flag table does not know, or None."""
+        values = self.config.flag_values()
+        for spelling in (name, f"--{name}", f"--{_OLDER.get(name, name)}"):
+            if spelling in values:
+                return values[spelling]
         return None
 
     def text(self, name: str) -> str:

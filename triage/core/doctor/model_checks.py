@@ -111,8 +111,6 @@ def experts(facts: Facts) -> Iterator[Hit]:
     """Experts, with the redundant ones, over EP ranks; EP ranks inside the TP ranks."""
     launch, model = known(facts.launch), known(facts.model)
     ep, count = launch.number("ep-size", 1), model.number(*EXPERTS)
-    if launch.on("enable-expert-parallel"):
-        ep = launch.tp * max(1, launch.number("dp-size", 1))
     if ep < 2 or not count:  # noqa: PLR2004
         return
     extra = launch.number("ep-num-redundant-experts", 0)
@@ -123,7 +121,7 @@ def experts(facts: Facts) -> Iterator[Hit]:
             (f"config.json: {count} experts", f"expert parallelism over {ep}"),
             f"--ep-num-redundant-experts {need}, or another --ep-size",
         )
-    if launch.tp % ep and not launch.on("enable-expert-parallel"):
+    if launch.tp % ep:
         told: tuple[str, ...] = (f"--tp-size {launch.tp}", f"--ep-size {ep}")
         yield Hit("The TP size does not divide by the EP size.", told, f"--ep-size {launch.tp}")
 
@@ -151,9 +149,8 @@ def _cut(facts: Facts, model: Model, block: int, what: str, tp: int) -> Iterator
     """Widths that do not come to whole blocks once they are cut."""
     launch = known(facts.launch)
     ep = max(1, launch.number("ep-size", 1))
-    inside = tp if launch.on("enable-expert-parallel") else ep
     widths = [(name, tp) for name in DENSE_WIDTHS]
-    widths += [(name, max(1, tp // inside)) for name in MOE_WIDTHS]
+    widths += [(name, max(1, tp // ep)) for name in MOE_WIDTHS]
     skipped = str(model.quantization().get("modules_to_not_convert", ""))
     for name, parts in widths:
         width = model.number(name)
