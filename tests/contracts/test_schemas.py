@@ -251,6 +251,8 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
         ("session", "origin"),
         ("session", "notes"),
         ("session", "ended"),
+        ("session", "machine"),
+        ("session", "findings"),
     }
     names = {document["schema"]: document for document in documents.values()}
     assert len(names) == 11
@@ -262,7 +264,8 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
             part = at(broken, path)
             part["foreign-key"] = "text"
             if check.is_valid(broken):  # a map whose keys are the user's
-                assert path[-1] in {"flags", "env", "effective", "sources", "origin", "versions"}, (
+                open_ones = {"flags", "env", "effective", "sources", "origin", "versions"}
+                assert path[-1] in {*open_ones, "packages", "unavailable"}, (
                     name,
                     path,
                 )

@@ -176,8 +176,8 @@ def _modules(
 ) -> Iterable[tuple[str, Path]]:
     for name, inside in _COMPILED.items():
         for package in packages.get(name, ()):
-            for folder in filter(None, inside):
-                paths = sorted((Path(package.folder) / folder).rglob("*.so"))
+            for module in filter(None, inside):
+                paths = sorted((Path(package.folder) / module).rglob("*.so"))
                 yield from ((name, path) for path in paths)
     for folder in folders:
         for entry in sorted(folder.glob("*.so")):

@@ -18,6 +18,7 @@ SHM_MIB = 1024
 LEFTOVERS = ("nccl-", "sglang", "torch_", "sem.mp-", "psm_", "cuda.shm", "vllm", "mooncake")
 LEFT_AFTER_S = 60.0
 NOFILE = 65_535  # Source: SGLang 0.5.23 raises the soft limit to this at start
+FEW_FILES = 4096
 MEMLOCK_KIB = 8 << 20
 RESERVE_MIB = 10 * 1024  # Source: SGLang 0.5.23, mem_cache/pool_host/base.py
 GB_IN_MIB = 1e9 / (1 << 20)
@@ -103,10 +104,10 @@ def memlock(facts: Facts) -> Iterator[Hit]:
 @check(
     "nofile",
     group="host",
-    severity="warning",
+    severity="note",
     sound="enough files may be open",
     breaks="many ranks and many requests run out of file descriptors",
-    source="https://docs.sglang.ai/",
+    source="https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/utils/common.py",
 )
 def nofile(facts: Facts) -> Iterator[Hit]:
     """The hard limit; the soft one SGLang raises by itself."""
@@ -114,7 +115,7 @@ def nofile(facts: Facts) -> Iterator[Hit]:
     if limit is not None and limit < NOFILE:
         say = f"Only {limit} files may be open."
         fix = f"ulimit -Hn {NOFILE}  # in a container: --ulimit nofile={NOFILE}:{NOFILE}"
-        yield Hit(say, (f"ulimit -Hn: {limit}",), fix)
+        yield Hit(say, (f"ulimit -Hn: {limit}",), fix, "warning" if limit < FEW_FILES else None)
 
 
 @check(

@@ -15,11 +15,11 @@ from triage.core.machine.facts import Unavailable, known, known_or
 from triage.core.machine.models import Model
 
 TILE = 128  # Source: Marlin kernels: min_thread_k; MoE kernels: BLOCK_SIZE_K
-PREFILL_BUCKET = 2048  # Source: SGLang 0.5.23, cuda_graph_hook.py: the documented default
+PREFILL_BUCKET = 2048  # Source: SGLang 0.5.23, arg_groups/cuda_graph_hook: its default
 FITTED_SINCE = (0, 5, 14)  # Source: sgl-project/sglang PR 30206
 MLA_BACKENDS = ("trtllm_mla", "cutlass_mla", "flashmla", "cutedsl_mla")
 # Backend -> major compute capabilities that it has kernels for. Source: SGLang 0.5.23,
-# arg_groups/attention_hook.py and overrides.py; fa3: sgl-project/sglang issue 12360
+# arg_groups/attention_hook and overrides; fa3: sgl-project/sglang issue 12360
 NEEDS_MAJOR: Mapping[str, tuple[int, ...]] = {
     "fa3": (8, 9),
     "flashmla": (9, 10),

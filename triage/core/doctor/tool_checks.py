@@ -35,6 +35,11 @@ def _needed(facts: Facts) -> tuple[tuple[int, int], tuple[int, int]] | None:
     return (newest, first) if first else None
 
 
+def _compiles(facts: Facts) -> bool:
+    """Whether this Python has anything that compiles kernels for the GPU at run time."""
+    return bool(known(facts.python).version_of("sglang", "vllm", "flashinfer-python"))
+
+
 def _arch(capability: tuple[int, int]) -> str:
     return f"sm_{capability[0]}{capability[1]}"
 
@@ -102,7 +107,7 @@ def nvcc_newer_than_driver(facts: Facts) -> Iterator[Hit]:
     """A toolkit of a later CUDA than the driver's."""
     driver = known(known(facts.gpus).cuda)
     version = known(known(facts.tools.nvcc).release)
-    if version[:2] > driver:
+    if _compiles(facts) and version[:2] > driver:
         yield Hit(
             f"nvcc {_number(version)} is newer than the driver's CUDA {_number(driver)}.",
             (f"{known(facts.tools.nvcc).path}: release {_number(version)}",
@@ -167,7 +172,7 @@ def cuda_home(facts: Facts) -> Iterator[Hit]:
 def cuda_headers(facts: Facts) -> Iterator[Hit]:
     """cuda_fp8.h beside the nvcc that is used."""
     compiler = known(facts.tools.nvcc)
-    if not known(facts.tools.cuda_headers):
+    if _compiles(facts) and not known(facts.tools.cuda_headers):
         yield Hit(
             "The CUDA toolkit lacks cuda_fp8.h.",
             (f"{compiler.path}: release {_number(known_or(compiler.release, (0, 0)))}",),
@@ -187,7 +192,7 @@ def cuda_headers(facts: Facts) -> Iterator[Hit]:
 def cuobjdump(facts: Facts) -> Iterator[Hit]:
     """Nvcc without cuobjdump: a toolkit that an image has cut down."""
     compiler = known(facts.tools.nvcc)
-    if isinstance(facts.tools.cuobjdump, Unavailable):
+    if _compiles(facts) and isinstance(facts.tools.cuobjdump, Unavailable):
         told = (f"{compiler.path} is there", facts.tools.cuobjdump.reason)
         yield Hit("The CUDA toolkit has no cuobjdump.", told, "apt install cuda-cuobjdump-12-9")
 
@@ -228,8 +233,7 @@ def python_headers(facts: Facts) -> Iterator[Hit]:
 def ninja(facts: Facts) -> Iterator[Hit]:
     """Ninja as a program, or as a package of the engine's Python."""
     python, tool = known(facts.python), facts.tools.ninja
-    engine = python.version_of("sglang", "vllm", "flashinfer-python")
-    if engine and isinstance(tool, Unavailable) and not python.version_of("ninja"):
+    if _compiles(facts) and isinstance(tool, Unavailable) and not python.version_of("ninja"):
         yield Hit("There is no ninja.", (tool.reason,), "apt install ninja-build")
 
 
