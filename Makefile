@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types browser test e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
+.PHONY: help install demo lint types browser test parts e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -34,8 +34,12 @@ types: install  ## mypy, strict
 browser:  ## a browser for the tests of pages, from the system's packages
 	tools/browser.sh
 
-test: install  ## every test that needs no SGLang
-	$(BIN)/pytest -m "not e2e and not e2e_full"
+test: install  ## every test that needs no SGLang and no systemd, podman or Slurm
+	$(BIN)/pytest -m "not e2e and not e2e_full and not parts"
+
+parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 3 minutes)
+	tests/parts/run.sh install
+	tests/parts/run.sh
 
 # A CUDA build of torch runs on the CPU; sglang itself goes in without its GPU
 # kernels, which are not needed and some of which do not import without a driver.

@@ -349,6 +349,7 @@ def test_every_way_in_which_a_launch_ends_fits(outcome: Outcome | None) -> None:
     document = {
         "schema": "triage.exit/1", "how": how, "outcome": asdict(outcome) if outcome else None,
         "exit_code": None, "seconds": 1.5, "pids": [7], "removed": ["/dev/shm/x"], "stuck": [],
+        "said": ["JobState: FAILED"],
     }  # fmt: skip
     assert fits(document) == "exit"
 

@@ -6,6 +6,7 @@ see `DEEDS`. Every line it prints is flushed.
 
 from __future__ import annotations
 
+import ctypes
 import http.server
 import json
 import mmap
@@ -64,11 +65,18 @@ def say(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def serve(what: str = "") -> None:
+def serve_on_first(what: str) -> None:
+    """Serve on the first node only: RANK@ADDRESS."""
+    rank, _, address = what.partition("@")
+    if rank == "0":
+        serve(address=address)
+
+
+def serve(what: str = "", address: str = "127.0.0.1") -> None:
     for pair in filter(None, what.split(",")):
         name, _, value = pair.partition("=")
         setattr(Handler, name, int(value))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+    server = http.server.ThreadingHTTPServer((address, PORT), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
@@ -118,7 +126,7 @@ def child(_: str = "") -> None:
         "signal.signal(15, lambda *_: os.write(1, b'child got SIGTERM\\n'));"
         "os.write(1, b'child up\\n')\nwhile True: time.sleep(1)"
     )
-    KEEP.append(subprocess.Popen([sys.executable, "-c", code]))
+    KEEP.append(subprocess.Popen([sys.executable, "-c", code, f"port-{PORT}"]))
 
 
 def daemon(token: str) -> None:
@@ -166,7 +174,9 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "sleep": lambda seconds: time.sleep(float(seconds)),
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda number: os.kill(os.getpid(), int(number)),
+    "segfault": lambda _: ctypes.string_at(0),  # PID 1 of a container takes no kill() for one
     "serve": serve,
+    "serve_on_first": serve_on_first,
     "answer": answer,
     "hang": hang,
     "spin": spin_in_a_loop,

@@ -60,7 +60,11 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "would_show": "What would show it.",
     },
     "LaunchPart": {
-        "target": "Where it is launched.",
+        "target": "Where it is launched: as a process, a systemd unit, a container, a Slurm job.",
+        "unit": "For systemd: the unit whose settings each launch takes over.",
+        "container": "For container: the words of docker or podman run, up to the image.",
+        "nodes": "For slurm: how many nodes, with one task on each.",
+        "sbatch": "For slurm: further options of sbatch.",
         "command": "The words before the server's flags.",
         "env": "Variable name -> value for every launch.",
         "cwd": "Folder to start in, relative to this file.",

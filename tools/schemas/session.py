@@ -105,3 +105,5 @@ class Exit(Document):
     """What it left behind and triage removed: paths of files and shared memory."""
     stuck: list[str]
     """Processes that survived SIGKILL, with their state."""
+    said: list[str]
+    """What the service manager, container engine or scheduler told of it; empty for a process."""

@@ -67,6 +67,7 @@ def command(
     goal: str | None,
     audit: bool,
     rungs: str | None,
+    target: str | None,
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
@@ -82,9 +83,9 @@ def command(
     command that works and one that does not, each as a script, a one-line
     command, a systemd unit or an SGLang --config YAML.
 
-    What is launched is a process on this machine. A docker run line can be
-    read with triage config, and searched with --engine replay; this version
-    launches no container.
+    What is launched is a process on this machine, or with --target a systemd
+    unit, a container or a Slurm job. A docker run line is launched as a
+    container. The user's own unit or container is never touched.
 
     The same command goes on with a session that was interrupted, and so does
     triage bisect --session FOLDER.
@@ -99,6 +100,7 @@ def command(
     search = prepare(
         recipe_file, stored=stored, good=good, bad=bad, trials=trials, hours=hours,
         engine=engine, landscape=landscape, speed=speed, goal=goal, audit=audit, rungs=rungs,
+        target=target,
     )  # fmt: skip
     for note in dict.fromkeys(search.recipe.notes):
         console.talk(f"note: {note}")

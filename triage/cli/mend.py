@@ -49,7 +49,7 @@ def from_log(
         command = read_command_file(command_file, flag_table())
     else:
         command = _told(session, source, log)
-    check_launchable(command_file or log, command, simulated=replay is not None)
+    check_launchable(command_file or log, command)
     return Broken(
         source=str(source),
         diagnosis=diagnosis,
@@ -123,7 +123,7 @@ def from_command(path: Path, *, replay: Replay | None, patience: Patience | None
         command = launched_command(SessionFolder.open(path))
     else:
         command = read_command_file(path, flag_table())
-    check_launchable(path, command, simulated=replay is not None)
+    check_launchable(path, command)
     return Broken(
         source=str(path),
         diagnosis=Diagnosis(source=str(path), outcome="empty"),

@@ -1,6 +1,6 @@
 """A request to start a server once, and how such a launch ended.
 
-In:  nothing. Out: LaunchSpec, Patience, Outcome, Capture.
+In:  nothing. Out: LaunchSpec, Place, Patience, Outcome, Capture.
 Not: starting anything (triage.launch).
 """
 
@@ -29,12 +29,49 @@ class Patience:
         return self.phases.get(phase, self.silent_s)
 
 
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process of this machine, below triage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A transient unit of the service manager.
+
+    `text` is the user's own unit, whose settings it takes over (user, limits,
+    environment); "" makes one from the command alone. `whole`: its ExecStart= is the
+    command to run as it stands; else the launch's argv takes its place.
+    """
+
+    text: str = ""
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container; `run` are the words of `docker run` up to the image, the image included."""
+
+    run: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A batch job with one task a node; `options` are words for sbatch (`--partition=gpu`)."""
+
+    nodes: int = 1
+    options: tuple[str, ...] = ()
+
+
+Place = Process | Unit | Container | Job
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSpec:
     """The complete request for one launch.
 
-    `argv` is the whole command. The server inherits our environment without the
-    variables that `unset_env` names and with those of `env` on top. `port` is where
+    `argv` is the whole command. A process inherits our environment without the
+    variables that `unset_env` names and with those of `env` on top; the other places
+    have an environment of their own, to which the same is done. `port` is where
     the server will listen; the launcher has put it into `argv`.
     """
 
@@ -45,6 +82,7 @@ class LaunchSpec:
     port: int = 0
     engine: str = "sglang"
     patience: Patience = field(default_factory=Patience)
+    place: Place = field(default_factory=Process)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,11 @@ def launch(
         HostError: The port is taken, the folder cannot be written, the disk is full.
         KeyboardInterrupt: Ctrl-C, or SIGTERM or SIGHUP to triage, once everything is ended.
     """
-    from triage.launch.process import ProcessTarget
+    from triage.launch.places import target_of
     from triage.launch.supervise import Graces, supervise
 
     return supervise(
-        ProcessTarget(spec),
+        target_of(spec, folder),
         spec,
         folder,
         watcher,

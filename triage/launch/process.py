@@ -19,6 +19,7 @@ from pathlib import Path
 from triage.core.launch import LaunchSpec
 from triage.errors import HostError, TriageError, UsageError
 from triage.launch import guard, leftovers, tree
+from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
 
 _LONGEST_TMPDIR = 50  # a unix socket's path may have 107 letters, and engines add their own
@@ -96,6 +97,10 @@ class ProcessTarget:
                 hint=f"{sys.executable} -S -I -c pass",
             )
 
+    def begun(self) -> bool:
+        """Whether the server runs by now."""
+        return self._main != 0
+
     def poll(self) -> Ended | None:
         """How the main process ended; None while it runs."""
         return self._ended
@@ -134,6 +139,10 @@ class ProcessTarget:
             if now is not None and now.alive and now.start == start:
                 alive.append(pid)
         return tuple(alive)
+
+    def reach(self, port: int) -> str:
+        """The address of our own listener on the port; "" while there is none."""
+        return own_address(port, self.pids())
 
     def close(self) -> Remains:
         """End everything, wait until the guard says that nothing is left, remove the files."""

@@ -1,6 +1,6 @@
 """The proof that a server is ready: our own listener answers a generation.
 
-In:  the launch's processes, its port, and what the Watcher has read.
+In:  the launch's Target, its port, and what the Watcher has read.
 Out: a Server and the text that it generated; then whatever the caller does with it.
 Not: deciding that the launch failed (supervise.py).
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from triage.core.launch import LaunchSpec
 from triage.core.watch import Watcher
 from triage.launch.server import Refused, Server
-from triage.launch.sockets import own_listener
+from triage.launch.target import Target
 
 _PROMPT = "The capital of France is"
 _TOKENS = 8
@@ -44,7 +44,7 @@ class Prover(threading.Thread):
         self,
         spec: LaunchSpec,
         watcher: Watcher,
-        pids: Callable[[], tuple[int, ...]],
+        target: Target,
         while_ready: Callable[[Server], None] | None,
     ) -> None:
         super().__init__(name="triage-prover", daemon=True)
@@ -53,7 +53,7 @@ class Prover(threading.Thread):
         self.error: BaseException | None = None
         self.over = threading.Event()
         self._given_up = threading.Event()
-        self.spec, self._watcher, self._pids = spec, watcher, pids
+        self.spec, self._watcher, self._target = spec, watcher, target
         self._while_ready = while_ready
 
     def give_up(self, wait_s: float) -> None:
@@ -121,14 +121,14 @@ class Prover(threading.Thread):
 
     def _own_server(self) -> Server | None:
         """Our listener on the port; the same object as long as it is the same address."""
-        listener = own_listener(self.spec.port, self._pids())
-        if listener is None:
+        address = self._target.reach(self.spec.port)
+        if not address:
             return None
-        if self.server is None or self.server.host != listener.reach:
+        if self.server is None or self.server.host != address:
             self.server = Server(
-                listener.reach,
+                address,
                 self.spec.port,
-                pids=self._pids,
+                pids=self._target.pids,
                 api_key=api_key(self.spec.argv),
                 timeout_s=self.spec.patience.silent_s,
             )

@@ -87,3 +87,9 @@ def own_listener(port: int, pids: tuple[int, ...]) -> Listener | None:
         if not any(other.hides(listener) for other in foreign):
             return listener
     return None
+
+
+def own_address(port: int, pids: tuple[int, ...]) -> str:
+    """Where the port's own listener is reached; "" if there is none."""
+    listener = own_listener(port, pids)
+    return listener.reach if listener else ""

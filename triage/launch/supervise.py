@@ -104,6 +104,7 @@ def _facts(
         "pids": remains.pids,
         "removed": remains.removed,
         "stuck": remains.stuck,
+        "said": remains.said,
     }
 
 
@@ -123,7 +124,7 @@ class _Watch:
     ) -> None:
         self.target, self.watcher, self.record = target, watcher, record
         self.patience, self.graces, self.say = spec.patience, graces, say
-        self.prover = Prover(spec, watcher, target.pids, while_ready)
+        self.prover = Prover(spec, watcher, target, while_ready)
         self.began = self.last_byte = self.last_sign = time.monotonic()
         self.fatal_at = 0.0
         self.broken_at = 0.0
@@ -139,6 +140,9 @@ class _Watch:
         """Read and watch until it is clear how the launch ends; it may still run then."""
         self.say("started")
         self.prover.start()
+        while not self.target.begun():  # no patience is spent on waiting for nodes or an image
+            self._read(_POLL_S)
+            self.began = self.last_byte = self.last_sign = time.monotonic()
         while (outcome := self._judge()) is None:
             self._read(_POLL_S)
             if self.watcher.phase != "unknown":

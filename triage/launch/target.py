@@ -27,16 +27,18 @@ class Remains:
     """What a launch was, once nothing of it is left.
 
     `removed` are paths; `stuck` are processes that survived SIGKILL, with
-    their state, waiting in the kernel.
+    their state, waiting in the kernel. `said` is what the hand that ran the launch
+    told of it (the service manager, the container engine, the scheduler), a line each.
     """
 
     pids: tuple[int, ...]
     removed: tuple[str, ...]
     stuck: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
 
 class Target(Protocol):
-    """One launch of one server; every call but `logs` and `close` returns at once."""
+    """One launch of one server; every call but `logs` and `close` returns soon."""
 
     def start(self) -> None:
         """Start it.
@@ -45,6 +47,9 @@ class Target(Protocol):
             UsageError: There is no such program or folder.
             HostError: This machine cannot start it.
         """
+
+    def begun(self) -> bool:
+        """Whether the server runs by now; before, it waits for nodes or for an image."""
 
     def poll(self) -> Ended | None:
         """How the main process ended; None while it runs."""
@@ -57,6 +62,9 @@ class Target(Protocol):
 
     def pids(self) -> tuple[int, ...]:
         """Its live processes, the main one first."""
+
+    def reach(self, port: int) -> str:
+        """The address of our own listener on the port; "" while there is none."""
 
     def close(self) -> Remains:
         """End what is left of it, remove its files, and say what there was."""

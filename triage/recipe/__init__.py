@@ -100,6 +100,8 @@ class Workload:
 class Recipe:
     """One bisection as the user asks for it.
 
+    `target` is where a launch is made: process, systemd, container or slurm; the four fields
+    behind it say how (schema.py), and are kept whatever the target is.
     `command` is what stands before the server's flags. `cwd` and `landscape`
     are resolved against the recipe's folder. `repairs` and `ranges` are what
     the problem's repairs were made from. `engine_version` chooses no other flag table.
@@ -114,6 +116,10 @@ class Recipe:
     engine: str = "sglang"
     engine_version: str = "0.5.23"
     target: str = "process"
+    unit: Path | None = None
+    container: tuple[str, ...] = ()
+    nodes: int = 1
+    sbatch: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python", "-m", "sglang.launch_server")
     env: tuple[tuple[str, str], ...] = ()
     cwd: Path = Path()

@@ -35,7 +35,9 @@ def compare_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Reci
     return Recipe(
         name=name,
         problem=Problem(name=name, baseline=good.config, items=items),
-        command=(*good.wrapper, *good.program),
+        target="container" if good.wrapper else "process",
+        container=good.wrapper,
+        command=good.program,
         cwd=Path(good.cwd or "."),
         notes=_notes(good, bad),
     )

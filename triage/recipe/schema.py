@@ -25,6 +25,10 @@ class LaunchPart(_Strict):
     """How the server is started; triage adds the flags behind `command`."""
 
     target: Literal["process", "systemd", "container", "slurm"] = "process"
+    unit: Text | None = None  # systemd: the unit whose settings each launch takes over
+    container: tuple[Text, ...] = ()  # container: the words of docker run up to the image
+    nodes: Annotated[int, Field(ge=1, le=1024)] = 1  # slurm: with one task on each
+    sbatch: tuple[Text, ...] = ()  # slurm: options such as --partition=gpu
     command: Annotated[tuple[Text, ...], Field(min_length=1)] = (
         "python",
         "-m",

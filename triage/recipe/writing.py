@@ -78,7 +78,11 @@ def _launch(recipe: Recipe) -> list[str]:
     return [
         "launch:",
         f"  target: {recipe.target}",
-        f"  command: [{', '.join(map(_text, recipe.command))}]",
+        *([f"  unit: {_text(str(recipe.unit))}"] if recipe.unit else []),
+        *([_words("container", recipe.container)] if recipe.container else []),
+        *([f"  nodes: {recipe.nodes}"] if recipe.nodes != 1 else []),
+        *([_words("sbatch", recipe.sbatch)] if recipe.sbatch else []),
+        _words("command", recipe.command),
         f"  env: {_flow(dict(recipe.env), words=True)}",
         f"  cwd: {_text(str(recipe.cwd))}",
         f"  patience: {{{waits}}}  # seconds",
@@ -102,6 +106,10 @@ def _figure(one: Figure) -> str:
         f"{{concurrency: {one.concurrency}, tokens_per_s: {one.tokens_per_s!r},"
         f" source: {_quoted(one.source)}, without: [{without}]}}"
     )
+
+
+def _words(name: str, words: Iterable[str]) -> str:
+    return f"  {name}: [{', '.join(map(_text, words))}]"
 
 
 def _rules(problem: Problem) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from triage.command import read_argv, read_command_file
 from triage.core.config import ServerCommand, argv
 from triage.core.hide import is_hidden
-from triage.core.launch import Patience
+from triage.core.launch import Container, Patience, Process
 from triage.core.redact import redact_text, redact_words
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Confirm
@@ -114,6 +114,7 @@ def candidate_of(
         cwd=(cwd / command.cwd).absolute(),
         patience=patience or Patience(),
         engine="sglang",
+        place=Container(run=command.wrapper) if command.wrapper and not replay else Process(),
     )
     if replay is not None:
         setup = replay_setup(setup, replay.landscape, replay.speed)
@@ -172,7 +173,7 @@ def _of_command(
     speed: float | None,
     patience: Patience | None,
 ) -> Named:
-    check_launchable(path, command, simulated=landscape is not None)
+    check_launchable(path, command)
     if landscape is not None and not landscape.is_file():
         raise UsageError(f"{landscape} does not exist", hint=hint("ls", landscape.parent))
     replay = Replay(landscape=landscape, speed=speed or 60.0) if landscape else None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from triage.core.diagnosis import Diagnosis
 from triage.core.hide import hide_config
-from triage.core.launch import Capture, Crashed
+from triage.core.launch import Capture, Crashed, Process, Unit
 from triage.core.resolution import Resolution, effective_key, overrides, unknown
 from triage.core.search.rungs import Refused, refused_sets
 from triage.core.search.subsets import Keys, distinct
@@ -68,7 +68,8 @@ class Ladder:
         self._asked: dict[Keys, Asked] = {}
         self._engine: Engine | None = None
         setup, rungs = search.setup, search.recipe.rungs
-        if "resolution" in rungs and search.replay is None and setup.engine == "sglang":
+        here = isinstance(setup.place, Process | Unit)  # with an engine of this machine's
+        if "resolution" in rungs and here and search.replay is None and setup.engine == "sglang":
             self._engine = Engine(setup.program, setup.env, setup.cwd)
             if self._engine.why:
                 self.note(f"the engine is not asked before a launch: {self._engine.why}")

@@ -15,7 +15,7 @@ from triage.command import read_command_file
 from triage.core.config import ServerCommand
 from triage.core.flags import FlagTable
 from triage.core.search.rungs import RUNGS
-from triage.errors import HostError, UsageError, hint
+from triage.errors import UsageError, hint
 from triage.recipe import Recipe, load_recipe, recipe_from_commands
 from triage.session.logs import flag_table
 from triage.session.search import Replay, Search
@@ -39,6 +39,7 @@ def prepare(
     goal: str | None = None,
     audit: bool = False,
     rungs: str | None = None,
+    target: str | None = None,
 ) -> Search:
     """The search that these options ask for; what the options leave out the recipe says.
 
@@ -46,15 +47,20 @@ def prepare(
 
     Raises:
         UsageError: they contradict each other, or a file is wrong.
-        HostError: this version cannot launch what they ask for.
+        HostError: the unit that the recipe names cannot be read.
     """
     if stored is not None:
         recipe, sources = stored.recipe, dict(stored.sources)
     else:
-        recipe, sources = _recipe(recipe_file, good, bad, engine=engine)
-    table, told = _table_of(recipe, simulated="replay" in (engine, recipe.engine))
+        recipe, sources = _recipe(recipe_file, good, bad)
+    simulated = "replay" in (engine, recipe.engine)
+    if simulated and sources and target is None and stored is None:
+        target = "process"  # of the user's command a simulated launch takes only the flags
+    recipe = replace(recipe, target=target or recipe.target)
+    table, told = _table_of(recipe, simulated=simulated)
     if stored is None and table is not flag_table():
-        recipe, sources = _recipe(recipe_file, good, bad, engine=engine, table=table)
+        again, sources = _recipe(recipe_file, good, bad, table=table)
+        recipe = replace(again, target=recipe.target)
     given = {"recipe": recipe_file, "good": good, "bad": bad}
     origin = {role: path for role, path in given.items() if path is not None}
     if stored is not None:
@@ -69,10 +75,10 @@ def prepare(
     )
     recipe = replace(recipe, problem=problem, engine=engine or recipe.engine)
     recipe = replace(recipe, rungs=_rungs(rungs, recipe.rungs))
-    if recipe.target != "process":
-        raise HostError(
-            f"this version launches processes only, and the recipe asks for {recipe.target}",
-            hint=f"edit launch.target in {recipe_file}: process",
+    if recipe.target == "process" and recipe.container and sources and not simulated:
+        raise UsageError(
+            "the command that works starts a container, and as a process it would not be the same",
+            hint="triage bisect --target container --good WORKING --bad FAILING",
         )
     replay = stored.replay if stored else None
     if replay is None and recipe.engine == "replay":
@@ -94,12 +100,14 @@ def prepare(
         )
     recipe = replace(recipe, cwd=recipe.cwd.absolute())
     recipe = _with_limits(recipe, table, told)
-    return Search(recipe=recipe, replay=replay, sources=sources, origin=origin)
+    search = Search(recipe=recipe, replay=replay, sources=sources, origin=origin)
+    _ = search.setup  # what is missing for the target is said before anything is launched
+    return search
 
 
 def _table_of(recipe: Recipe, *, simulated: bool) -> tuple[FlagTable, tuple[str, ...]]:
     """The table of the engine that will be launched, and what to say of it."""
-    if simulated:
+    if simulated or recipe.target in {"container", "slurm"}:  # no engine of this machine's
         return flag_table(), ()
     return engine_table(recipe.command, recipe.env, recipe.cwd)
 
@@ -122,7 +130,6 @@ def _recipe(
     good: Path | None,
     bad: Path | None,
     *,
-    engine: str | None,
     table: FlagTable | None = None,
 ) -> tuple[Recipe, dict[str, str]]:
     table = table or flag_table()
@@ -144,7 +151,7 @@ def _recipe(
         )
     works, fails = read_command_file(good, table), read_command_file(bad, table)
     for path, command in ((good, works), (bad, fails)):
-        check_launchable(path, command, simulated=engine == "replay")
+        check_launchable(path, command)
     if not works.wrapper and not works.program:
         # Of the bad one only the flags are used, so it may be a log or a config file.
         mend = hint("sed", "-i", "1s/^/python -m sglang.launch_server /", good)
@@ -157,16 +164,8 @@ def _recipe(
     return recipe, {"good": works.text, "bad": fails.text}
 
 
-def check_launchable(path: Path, command: ServerCommand, *, simulated: bool) -> None:
-    """Refuse a command that is read well and that this version cannot launch as it is meant.
-
-    A simulated launch takes only the flags: nothing of a container is used then.
-    """
-    if command.wrapper and not simulated:
-        raise HostError(
-            f"{path} starts a container, and this version launches processes only",
-            hint=hint("triage", "config", path) + "  # then give the command inside the container",
-        )
+def check_launchable(path: Path, command: ServerCommand) -> None:
+    """Refuse a command that is read well and that cannot be launched as it is meant."""
     for part, written in command.unresolved:
         if part not in _OURS:
             raise UsageError(

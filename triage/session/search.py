@@ -21,6 +21,7 @@ from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
 from triage.session.ladder import Ladder
 from triage.session.logs import causes
+from triage.session.places import place_facts, place_of
 from triage.session.trial import (
     Setup,
     ended_by_us,
@@ -63,6 +64,8 @@ class Search:
             cwd=recipe.cwd,
             patience=recipe.patience,
             engine=recipe.engine,
+            place=place_of(recipe, self.sources, self.replay.landscape if self.replay else None),
+            sources=self.sources,
         )
         if self.replay is None:
             return setup
@@ -79,6 +82,7 @@ class Search:
             [self.recipe.engine, self.recipe.engine_version, list(self.recipe.command)],
             [sorted(self.recipe.env), str(self.recipe.cwd.absolute()), repr(self.recipe.patience)],
             hashlib.sha256(landscape).hexdigest() if self.replay else "",
+            *place_facts(self.recipe),
         ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 

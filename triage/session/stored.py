@@ -90,6 +90,8 @@ def _hidden(recipe: Recipe) -> Recipe:
         recipe,
         problem=hide_problem(recipe.problem),
         command=redact_words(recipe.command),
+        container=redact_words(recipe.container),
+        sbatch=redact_words(recipe.sbatch),
         env=tuple(redact_env(dict(recipe.env)).items()),
         cwd=recipe.cwd.absolute(),
     )
@@ -165,6 +167,7 @@ def reveal(session: SessionFolder, search: Search) -> Search:
             engine="replay" if search.replay else None,
             landscape=search.replay.landscape if search.replay else None,
             speed=search.replay.speed if search.replay else None,
+            target=search.recipe.target,
         )
     except UsageError:
         again = None
@@ -199,5 +202,5 @@ def _hidden_names(recipe: Recipe) -> list[str]:
     return [
         *(f"--{name}" for name, value in both.items() if is_hidden(value)),
         *(name for name, value in env.items() if is_hidden(value)),
-        *(["the command"] if any(map(is_hidden, recipe.command)) else []),
+        *(["the command"] if any(map(is_hidden, (*recipe.command, *recipe.container))) else []),
     ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, apply, argv
@@ -24,12 +24,15 @@ from triage.core.launch import (
     LaunchSpec,
     Outcome,
     Patience,
+    Place,
+    Process,
     Ready,
 )
 from triage.core.trials import Entry, Problem, Seen, Trial
 from triage.finder import fast
 from triage.launch import Server, free_port, launch
 from triage.session.logs import causes, classify, diff_rules, flag_table
+from triage.session.places import listening_address, placed
 
 # Where triage puts its own server; the user's values belong to the node's
 # service and come back in the runbook's command.
@@ -40,7 +43,8 @@ _OURS = ("host", "port")
 class Setup:
     """How every launch of an investigation is made; only the Config differs.
 
-    `speed` > 1 makes the simulated engine faster; patience shrinks with it.
+    `sources` are the user's own commands, by role: a unit that is launched as it
+    stands is made from one.
     """
 
     program: tuple[str, ...]
@@ -48,6 +52,8 @@ class Setup:
     cwd: Path
     patience: Patience
     engine: str
+    place: Place = field(default_factory=Process)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def within(self, seconds: float) -> Setup:
         """The same for a launch that may take at most so long, though a second at least."""
@@ -114,18 +120,17 @@ def launch_once(
     from triage.core.log.live import Live
 
     with free_port() as port:
-        placed = apply(
-            config.without(_OURS),
-            (SetFlag("host", "127.0.0.1"), SetFlag("port", str(port))),
-        )
+        address = listening_address(setup.place)
+        ours = apply(config.without(_OURS), (SetFlag("host", address), SetFlag("port", str(port))))
         spec = LaunchSpec(
-            argv=(*setup.program, *argv(placed)),
+            argv=(*setup.program, *argv(ours)),
             env=_environment(setup, config, unset),
             unset_env=tuple(unset),
             cwd=str(setup.cwd),
             port=port,
             engine=setup.engine,
             patience=setup.patience,
+            place=placed(setup.place, ours, setup.sources),
         )
         capture = launch(
             spec,

@@ -1,0 +1,165 @@
+"""A process that tidies up once triage is gone, however it went.
+
+In:  on stdin an order (`encode_order`); then the end of the input, which a killed triage gives too.
+Out: the commands run, the paths removed; on stdout one record a command that failed, ended by NUL.
+Not: the server. What a launch by another's hand (a service manager, a container engine, a
+     scheduler) leaves can be ended only by asking that hand. Light imports only.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_COMMAND_S = 20.0
+_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_START = "import sys; sys.path.append(sys.argv[1]); from triage.launch.keeper import main; main()"
+
+
+def encode_order(commands: Sequence[Sequence[str]], paths: Sequence[str]) -> bytes:
+    """What to do at the end: the length in bytes, then fields that end with NUL."""
+    fields = [str(len(commands))]
+    for command in commands:
+        fields += [str(len(command)), *command]
+    body = b"".join(os.fsencode(field) + b"\0" for field in (*fields, *paths))
+    return str(len(body)).encode() + b"\0" + body
+
+
+class Keeper:
+    """The process, from triage's side.
+
+    Args:
+        commands: Run in this order; each has 20 s. A failure of one stops none of the others.
+        paths: Files and folders that are removed after the first command that is empty, or at
+            the end if none is.
+    """
+
+    def __init__(self, commands: Sequence[Sequence[str]], paths: Sequence[str] = ()) -> None:
+        self._order = encode_order(commands, paths)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; from here on the order is carried out whatever happens to triage."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", "-I", "-c", _START, str(Path(__file__).parents[2])],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None  # noqa: S101  asked for above
+        rest = memoryview(self._order)
+        while rest:
+            rest = rest[os.write(self._process.stdin.fileno(), rest) :]
+        assert self._process.stdout is not None  # noqa: S101
+        os.read(self._process.stdout.fileno(), 1)  # it has the order
+
+    def finish(self, wait_s: float = 60.0) -> tuple[str, ...]:
+        """Have the order carried out now; what failed, a sentence each."""
+        process, self._process = self._process, None
+        if process is None:
+            return ()
+        assert process.stdin is not None  # noqa: S101
+        assert process.stdout is not None  # noqa: S101
+        process.stdin.close()
+        said = b""
+        while select.select([process.stdout], [], [], wait_s)[0]:
+            more = os.read(process.stdout.fileno(), 1 << 16)
+            if not more:
+                break
+            said += more
+        process.stdout.close()
+        try:
+            process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            said += b"the keeper of the launch does not end\0"
+        return tuple(os.fsdecode(record) for record in said.split(b"\0") if record)
+
+
+def _fields(descriptor: int) -> list[str] | None:
+    """The order; None if triage died before it was complete."""
+    length = b""
+    while not length.endswith(b"\0"):
+        if not (digit := os.read(descriptor, 1)):
+            return None
+        length += digit
+    wanted, body = int(length[:-1]), b""
+    while len(body) < wanted:
+        if not (more := os.read(descriptor, wanted - len(body))):
+            return None
+        body += more
+    return [os.fsdecode(field) for field in body.split(b"\0")[:-1]]
+
+
+def _run(command: list[str]) -> str:
+    """Run one command; "" or what went wrong."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_COMMAND_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(command)}: no end within {_COMMAND_S:.0f} s"
+    except OSError as error:
+        return f"{command[0]}: {os.strerror(error.errno or 0)}"
+    if done.returncode == 0:
+        return ""
+    why = " ".join(done.stderr.decode(errors="replace").split()) or f"exit {done.returncode}"
+    return f"{' '.join(command)}: {why}"
+
+
+def _remove(path: str) -> None:
+    from triage.launch.leftovers import remove_folder
+
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except IsADirectoryError:
+        remove_folder(path)
+    except OSError:
+        return
+
+
+def main() -> None:
+    """Wait for the end of the input, then do what was ordered."""
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    fields = _fields(0)
+    if fields is None:
+        return
+    commands, at = [], 1
+    for _ in range(int(fields[0])):
+        count = int(fields[at])
+        commands.append(fields[at + 1 : at + 1 + count])
+        at += 1 + count
+    paths = fields[at:]
+    try:
+        os.write(1, b"+")
+        while os.read(0, 1 << 12):
+            continue
+    except OSError:
+        pass
+    for command in commands:
+        if not command:
+            while paths:
+                _remove(paths.pop(0))
+            continue
+        if failure := _run(command):
+            try:
+                os.write(1, os.fsencode(failure) + b"\0")
+            except OSError:
+                continue
+    for path in paths:
+        _remove(path)
