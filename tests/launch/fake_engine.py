@@ -11,6 +11,7 @@ import http.server
 import json
 import mmap
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -143,6 +144,12 @@ def daemon(token: str) -> None:
     os.wait()
 
 
+def segfault(_: str = "") -> None:
+    """A real one: PID 1 of a container takes no kill() for it. It leaves no core file."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.string_at(0)
+
+
 def shm(name: str) -> None:
     """Create, or open if it is there, a shared-memory file, and keep it mapped."""
     descriptor = os.open(f"/dev/shm/{name}", os.O_RDWR | os.O_CREAT, 0o600)
@@ -174,7 +181,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "sleep": lambda seconds: time.sleep(float(seconds)),
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda number: os.kill(os.getpid(), int(number)),
-    "segfault": lambda _: ctypes.string_at(0),  # PID 1 of a container takes no kill() for one
+    "segfault": segfault,
     "serve": serve,
     "serve_on_first": serve_on_first,
     "answer": answer,

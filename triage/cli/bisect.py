@@ -133,6 +133,7 @@ def _dry_run(search: Search) -> int:
 
     from triage.core.config import argv
     from triage.core.search.plan import decision_lines, forecast
+    from triage.session.places import shown_before
 
     problem, setup = hide_problem(search.recipe.problem), search.setup
     low, high = forecast(problem)
@@ -140,7 +141,8 @@ def _dry_run(search: Search) -> int:
     console.answer("\n".join(decision_lines(problem)))
     console.answer("\nThe baseline and the wanted configuration, as they would be launched:")
     for keys in (frozenset[str](), problem.keys()):
-        console.answer(shlex.join([*setup.program, *argv(problem.config(keys))]))
+        words = [*shown_before(setup.place), *setup.program, *argv(problem.config(keys))]
+        console.answer(shlex.join(words))
     return 0
 
 

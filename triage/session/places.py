@@ -12,6 +12,7 @@ from pathlib import Path
 
 from triage.core.config import Config
 from triage.core.launch import Container, Job, Place, Process, Unit
+from triage.core.redact import redact_words
 from triage.errors import HostError, UsageError, hint
 from triage.recipe import Recipe
 
@@ -51,6 +52,19 @@ def place_facts(recipe: Recipe) -> list[object]:
 def listening_address(place: Place) -> str:
     """The address that a server of ours listens on: all of a node's, if it is not this machine."""
     return "0.0.0.0" if isinstance(place, Job) else "127.0.0.1"  # noqa: S104  a node's own network
+
+
+def shown_before(place: Place) -> tuple[str, ...]:
+    """The words that stand before the server's command at this place, secrets hidden."""
+    match place:
+        case Unit():
+            return ("systemd-run", "--unit=triage", "--")
+        case Container(run=run):
+            return redact_words(run)
+        case Job(nodes=nodes, options=options):
+            return ("srun", f"--nodes={nodes}", "--ntasks-per-node=1", *redact_words(options))
+        case _:
+            return ()
 
 
 def placed(place: Place, config: Config, sources: Mapping[str, str]) -> Place:
