@@ -46,6 +46,11 @@ _FILE = click.Path(path_type=Path)
     metavar="LIST",
     help="What may answer a trial: static,resolution,twin,full.",
 )
+@click.option(
+    "--target",
+    type=click.Choice(["process", "systemd", "container", "slurm"]),
+    help="Where each launch is made.",
+)
 @click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
 @click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
 @click.option(
