@@ -34,7 +34,7 @@ def command(
     """
     from triage.core.launch import Ready
     from triage.core.units import parse_duration
-    from triage.errors import UsageError
+    from triage.errors import UsageError, hint
     from triage.render.documents import diagnosis_document
     from triage.render.text import diagnosis_text
     from triage.session.logs import exit_code
@@ -56,4 +56,7 @@ def command(
         style = "good" if isinstance(result.capture.outcome, Ready) else "error"
         console.answer(diagnosis_text(result.diagnosis), style, on=console.coloured(color))
     console.talk(f"log: {result.capture.log}")
+    if result.diagnosis.outcome in ("failed", "hung"):
+        session = Path(result.capture.log).parents[2]
+        console.talk(f"next: {hint('triage', 'confirm', '--from-log', session)}")
     return console.code(exit_code(result.diagnosis), exit_zero=exit_zero)
