@@ -26,6 +26,7 @@ from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
 from schemas.doctor import Doctor
 from schemas.inputs import INPUT_KEYS, RULES, SAME
+from schemas.issue import Issue
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.mending import Mending
 from schemas.parts import Document
@@ -63,6 +64,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "draft": (Draft, "triage/cli/causes.py"),
     "audit": (Audit, "triage/render/audit_text.py"),
     "config": (Command, "triage/cli/config.py"),
+    "issue": (Issue, "triage/render/issue_document.py"),
     "resolution": (Resolution, "triage/render/resolution_text.py"),
 }
 INPUTS: dict[str, tuple[type[BaseModel], str]] = {

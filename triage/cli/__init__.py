@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recommend": ("triage.cli.recommend", "Show the working configuration that changes least."),
     "confirm": ("triage.cli.confirm", "Launch the recommended configuration and prove it."),
     "runbook": ("triage.cli.runbook", "Write the document to hand over."),
+    "issue": ("triage.cli.issue", "Write the report to the engine's authors."),
     "diff": ("triage.cli.diff", "Compare two launches: what was set, and what moved with it."),
     "advise": ("triage.cli.advise", "Tell what a flag could bring, and whether to go on."),
     "check": ("triage.cli.check", "Compare recorded cases with what is found in their logs."),

@@ -58,3 +58,19 @@ def blocks(path: Path) -> Iterator[bytes]:
             yield rest
             rest = b""
     yield rest
+
+
+def numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Each line of a log with its number from 1, without its end; of an endless one the start."""
+    number, open_line = 0, False
+    for block in blocks(path):
+        if not block:
+            continue
+        lines = block.split(b"\n")
+        ended = lines[-1] == b""
+        for line in lines[:-1] if ended else lines:
+            if not open_line:
+                number += 1
+                yield number, line
+            open_line = False
+        open_line = not ended

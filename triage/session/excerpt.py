@@ -6,16 +6,18 @@ Not: diagnosing (logs.py).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from triage.core.log.lines import Line, clean
-from triage.session.contents import blocks
+from triage.core.log.lines import clean
+from triage.session.contents import numbered
 
 BEFORE, AFTER = 5, 3
 LONGEST = 400  # characters of a line that are quoted
-_HEAD = 200  # lines in which a date is looked for
+_HEAD = 200  # lines, and bytes of a line, in which a date is looked for
+_DATED = re.compile(rb"\d\d:\d\d:\d\d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,29 +36,25 @@ class Excerpt:
 def excerpt(log: Path, number: int, *, before: int = BEFORE, after: int = AFTER) -> Excerpt:
     """The lines around line `number` (from 1; 0: none) of a log; see triage.session.contents."""
     quoted: list[tuple[int, str]] = []
-    first = now = last = None
-    count = 0
-    for block in blocks(log):
-        lines = block.split(b"\n")
-        tail = lines[:-1] if block.endswith(b"\n") else lines
-        for raw in tail:
-            count += 1
-            near = number - before <= count <= number + after
-            if near or (first is None and count <= _HEAD):
-                line = _last(raw, count)
-                first = first or line.time
-                now = line.time if count <= number and line.time else now
-                if near:
-                    quoted.append((count, _cut(raw.decode("utf-8", "replace").rstrip("\r\n"))))
-        for raw in reversed(tail[-_HEAD:]):
-            if time := _last(raw, 0).time:
-                last = time
-                break
-    return Excerpt(lines=tuple(quoted), at_s=_between(first, now), end_s=_between(first, last))
+    first = now = None
+    last = b""
+    for count, raw in numbered(log):
+        near = number - before <= count <= number + after
+        if near or (first is None and count <= _HEAD):
+            time = _time(raw)
+            first = first or time
+            now = time if count <= number and time else now
+        if near:
+            quoted.append((count, _cut(raw.decode("utf-8", "replace").rstrip("\r\n"))))
+        if _DATED.search(raw[:_HEAD]):
+            last = raw
+    return Excerpt(
+        lines=tuple(quoted), at_s=_between(first, now), end_s=_between(first, _time(last))
+    )
 
 
-def _last(raw: bytes, number: int) -> Line:
-    return list(clean(raw, 0, number))[-1]
+def _time(raw: bytes) -> str | None:
+    return next(iter(clean(raw, 0, 1))).time
 
 
 def _cut(text: str) -> str:

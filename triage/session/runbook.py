@@ -106,6 +106,7 @@ def investigation(path: Path) -> tuple[SessionFolder, Investigation]:
         old_command=old,
         new_command=new,
         command_language=language,
+        program=search.recipe.command,
         cwd=_needed_folder(search),
         session=str(path),
         assumptions=(
@@ -127,7 +128,7 @@ def investigation(path: Path) -> tuple[SessionFolder, Investigation]:
 
 def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch:
     told = _diagnosis(session, entry)
-    at = excerpt(_log(session, entry), told.root.line if told.root else 0)
+    at = excerpt(trial_log(session, entry), told.root.line if told.root else 0)
     ended = at.at_s if told.root and told.outcome == "failed" else at.end_s
     what = braces(entry.items, problem) if entry.items else "the baseline"
     how = "came up" if told.outcome == "healthy" else "failed"
@@ -135,7 +136,7 @@ def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch:
 
 
 def _excerpt(session: SessionFolder, entry: Entry, told: Diagnosis) -> Excerpt:
-    return excerpt(_log(session, entry), told.root.line) if told.root else Excerpt()
+    return excerpt(trial_log(session, entry), told.root.line) if told.root else Excerpt()
 
 
 def _environment(
@@ -158,7 +159,8 @@ def _environment(
     return tuple((name, value) for name, value in rows if value)
 
 
-def _log(session: SessionFolder, entry: Entry) -> Path:
+def trial_log(session: SessionFolder, entry: Entry) -> Path:
+    """The raw log of a finished trial; it may be gone."""
     return session.path / "trials" / f"{entry.number:03d}" / "server.log"
 
 
@@ -172,7 +174,7 @@ def _needed_folder(search: Search) -> str:
 
 def _diagnosis(session: SessionFolder, entry: Entry) -> Diagnosis:
     """The diagnosis of a finished trial, from its raw log and how the launch ended."""
-    log = _log(session, entry)
+    log = trial_log(session, entry)
     return classify(str(log), outcome=stored_outcome(log.parent))
 
 

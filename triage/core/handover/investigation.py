@@ -51,6 +51,7 @@ class Investigation:
     old_command: str = ""
     new_command: str = ""
     command_language: str = "sh"
+    program: tuple[str, ...] = ()  # the words before the server's flags
     cwd: str = ""  # where the launches ran, if a path of the command is relative to it
     session: str = ""  # path of the session's folder, for the commands to type next
     assumptions: tuple[Assumption, ...] = ()
