@@ -46,6 +46,7 @@ from triage.core.phases import order
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTIONS = ROOT / "tools/cases"
 CASES = ROOT / "fixtures/cases"
+REMEDIES: dict[str, Any] = yaml.safe_load((ROOT / "tools/case_remedies.yaml").read_text())
 MADE_UP = "Built from a description: the message is the report's, all lines around it are modelled."
 
 
@@ -142,7 +143,9 @@ def _expected(spec: Spec, lines: list[Printed], number: int) -> dict[str, Any]:
     if order(spec.phase) > order("config-load") and spec.cut is None and spec.style != "vllm":
         expected["ranks_total"] = spec.world
     expected["engine"] = {"name": "vllm" if spec.style == "vllm" else "sglang"}
-    return {key: value for key, value in {**expected, **spec.expect}.items() if value != "-"}
+    told = {key: value for key, value in {**expected, **spec.expect}.items() if value != "-"}
+    ways = REMEDIES.get(str(told["cause"]))
+    return {**told, "remedy": ways} if ways and "remedy" not in spec.expect else told
 
 
 def _piece(text: str) -> str:

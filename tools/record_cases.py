@@ -40,6 +40,7 @@ from triage.core.redact import redact
 from triage.launch.leftovers import FileId, remove_shared, used_by
 
 ROOT = Path(__file__).resolve().parent.parent
+REMEDIES = ROOT / "tools/case_remedies.yaml"
 PYTHON = ROOT / ".sglang/bin/python"
 MODELS = ROOT / ".models"
 STUBS = ROOT / "tools/stubs"
@@ -308,6 +309,8 @@ def case_document(scenario: Scenario, log: bytes, version: str) -> dict[str, obj
         expect["root"] = {"line": number, "text": scenario.root.strip()}
     elif "root" in scenario.model_fields_set:
         expect["root"] = None
+    if ways := yaml.safe_load(REMEDIES.read_text()).get(str(expect["cause"])):
+        expect["remedy"] = ways
     return {
         "schema": "triage.case/1",
         "source": {

@@ -242,6 +242,15 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "look": "What would show that it is this one.",
         "sources": "Addresses of the reports.",
     },
+    "ExpectFile": {
+        "remedy": "Ways out that reports confirm; the best proposal must be one of them.",
+    },
+    "WayFile": {
+        "set": "Flag -> value that the proposal must set; * is any value.",
+        "unset": "Flags of which it must drop one.",
+        "env": "Variable -> value that it must set; * is any value.",
+        "step": "A regular expression for its sentence, where it is a step by hand.",
+    },
     "SpanFile": {
         "flag": "The flag.",
         "start": "The value that is tried first; may hold a placeholder.",

@@ -206,7 +206,7 @@ def _dry_run(broken: Broken, seek: tuple[str, tuple[str, ...]] | None) -> int:
     """What would be launched first, and in which order."""
     from triage.core.search.largest import most_launches
     from triage.core.wording import spell
-    from triage.session.mend import proposals_of
+    from triage.session.proposals import proposals_of
 
     if seek is not None:
         flag, values = seek

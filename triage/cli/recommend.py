@@ -112,6 +112,9 @@ def _of_log(
             if advised.command
             else "the log does not tell the command; with --command FILE it is printed, too"
         )
+    if found.launchable and not as_json and log != "-":
+        given = ("--command", command_file) if command_file else ()
+        console.talk(f"next: {hint('triage', 'confirm', '--from-log', log, *given)}")
     return console.code(0 if found.options else 12, exit_zero=exit_zero)
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from triage.core.handover.expected import Way
 from triage.errors import UsageError
 from triage.yamlfile import load_yaml
 
@@ -29,6 +30,28 @@ class SourceFile(_Strict):
     version: str
     note: str
     url: str = ""
+
+
+class WayFile(_Strict):
+    """A way out that reports confirm: edits that a proposal must have, or words of its sentence."""
+
+    set: dict[str, str | bool | int | float] = {}
+    unset: list[str] = []
+    env: dict[str, str] = {}
+    step: str = ""
+
+    def way(self) -> Way:
+        """The way as the core compares it."""
+        return Way(
+            set_flags=tuple((name, _word(value)) for name, value in self.set.items()),
+            unset=tuple(self.unset),
+            set_env=tuple(self.env.items()),
+            step=self.step,
+        )
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class ExpectFile(_Strict):
@@ -56,6 +79,7 @@ class ExpectFile(_Strict):
     simulated: bool = False
     provenance: str = ""
     refused: str = ""
+    remedy: list[WayFile] = []
 
 
 class CaseFile(_Strict):
@@ -84,6 +108,7 @@ class Case:
     expect: dict[str, Any]
     known_miss: bool
     miss: str = ""  # why it is missed, if the file says so
+    ways: tuple[Way, ...] = ()  # of which the best proposal must be one; none: not compared
 
     @property
     def subject(self) -> str:
@@ -112,7 +137,8 @@ def load_case(path: Path) -> Case:
         version=file.source.version,
         note=file.source.note,
         url=file.source.url,
-        expect=file.expect.model_dump(exclude_unset=True),
+        expect=file.expect.model_dump(exclude_unset=True, exclude={"remedy"}),
+        ways=tuple(one.way() for one in file.expect.remedy),
         known_miss=bool(file.known_miss),
         miss=file.known_miss if isinstance(file.known_miss, str) else "",
     )

@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
+from triage.core.handover.expected import Way, met
 from triage.core.results import Difference, Result, Status
 from triage.errors import NothingError, TriageError, UsageError, hint
 from triage.render.documents import diagnosis_document
 from triage.session.logs import classify
+from triage.session.proposals import proposals_of
 
 T = TypeVar("T")
 CASE, LOG = "case.yaml", "server.log"
@@ -57,7 +59,7 @@ def compare(file: Path, known: Sequence[Cause] | None = None) -> Result:
         return Result(
             name=name, place=place(str(log)), status=Status.UNREADABLE, note=error.message
         )
-    told = differences(case.expect, diagnosis)
+    told = (*differences(case.expect, diagnosis), *_remedy(case.ways, diagnosis, known))
     if case.known_miss:
         status = Status.KNOWN_MISS if told else Status.MENDED
     else:
@@ -87,6 +89,19 @@ def differences(expect: dict[str, Any], diagnosis: Diagnosis) -> tuple[Differenc
             Difference(key=key, say=say, line=expected if key.startswith("root") else found)
         )
     return tuple(told)
+
+
+def _remedy(
+    ways: Sequence[Way], diagnosis: Diagnosis, known: Sequence[Cause] | None
+) -> tuple[Difference, ...]:
+    """Why the best proposal is none that the case accepts."""
+    if not ways or diagnosis.cause is None:
+        return ()  # another cause than the expected one is a difference already
+    options = proposals_of(diagnosis, known=known).options
+    if options and met(options[0], ways):
+        return ()
+    say = f"the best proposal is no accepted one: {options[0].say if options else 'none'}"
+    return (Difference(key="remedy", say=say, line=diagnosis.root.line if diagnosis.root else 0),)
 
 
 def uncompared(source: str, diagnosis: Diagnosis) -> Result:

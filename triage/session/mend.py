@@ -25,19 +25,16 @@ from triage.core.handover.chain import Chain, Step, begin, came_up, failed, laun
 from triage.core.handover.confirmation import Confirmation, Result
 from triage.core.handover.mending import Attempt, Mending
 from triage.core.handover.proposals import Proposals
-from triage.core.handover.propose import propose
 from triage.core.launch import Patience
 from triage.core.search.largest import Ask, Contradiction, Largest, NoneWorks, next_value
 from triage.core.wording import spell
 from triage.session.candidate import candidate_of
 from triage.session.confirm import FLAKY_STARTS, Wish, by_chance, prove
 from triage.session.logs import classify, flag_table
-from triage.session.proposals import facts_in, fields_in, written
+from triage.session.proposals import proposals_of, written
 from triage.session.search import Replay
 from triage.session.trial import stored_outcome
 from triage.store import SessionFolder
-
-_HEAD_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,29 +139,6 @@ class Bench:
             diff=shown.diff if shown else "",
             notes=shown.notes if shown else (),
         )
-
-
-def proposals_of(
-    diagnosis: Diagnosis, config: Config, *, tried: Sequence[Config] = ()
-) -> Proposals:
-    """The proposals against a failure of which log and configuration are known."""
-    head = _head(diagnosis.source)
-    return propose(
-        diagnosis,
-        config,
-        table=flag_table(),
-        facts=facts_in(head),
-        fields=fields_in(head),
-        tried=tried,
-    )
-
-
-def _head(log: str) -> str:
-    try:
-        with Path(log).open("rb") as file:
-            return file.read(_HEAD_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def mend(bench: Bench, *, budget: int) -> Mending:

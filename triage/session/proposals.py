@@ -8,7 +8,7 @@ Not: the proposal of a search (handover.py), ranking (triage.core.handover.propo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def advise(
     command_file: Path | None = None,
     *,
     tried: Sequence[Config] = (),
-    weights: dict[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> Advised:
     """The proposals against the failure in a log.
 
@@ -104,17 +104,8 @@ def advise(
             hint=hint("triage", "classify", source),
         )
     command = read_command_file(command_file, table) if command_file else _rebuilt(diagnosis)
-    head = "" if source == "-" else _head(Path(source))
-    found = propose(
-        diagnosis,
-        command.config if command_file and command else None,
-        cause=cause_of(diagnosis),
-        table=table,
-        facts=facts_in(head),
-        fields=fields_in(head),
-        weights=weights,
-        tried=tried,
-    )
+    typed = command.config if command_file and command else None
+    found = proposals_of(diagnosis, typed, tried=tried, weights=weights)
     return Advised(
         source=source,
         diagnosis=diagnosis,
@@ -124,9 +115,35 @@ def advise(
     )
 
 
-def cause_of(diagnosis: Diagnosis) -> Cause | None:
-    """The knowledge of the cause that was found."""
-    return next((one for one in causes() if one.id == diagnosis.cause), None)
+def proposals_of(
+    diagnosis: Diagnosis,
+    config: Config | None = None,
+    *,
+    tried: Sequence[Config] = (),
+    weights: Mapping[str, float] | None = None,
+    known: Sequence[Cause] | None = None,
+) -> Proposals:
+    """The proposals against a diagnosed failure, with what its log tells of the machine.
+
+    Args:
+        diagnosis: Of the launch; its log is read again if it is a file.
+        config: What was typed, if it is known; else what the log tells.
+        tried: Configurations that failed already.
+        weights: How much each flag or variable is wanted.
+        known: The causes, if not triage's own.
+    """
+    head = _head(Path(diagnosis.source))
+    everything = causes() if known is None else known
+    return propose(
+        diagnosis,
+        config,
+        cause=next((one for one in everything if one.id == diagnosis.cause), None),
+        table=flag_table(),
+        facts=facts_in(head),
+        fields=fields_in(head),
+        weights=weights,
+        tried=tried,
+    )
 
 
 def _rebuilt(diagnosis: Diagnosis) -> ServerCommand | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from triage.core.causes import Cause, Remedy
 from triage.core.config import Config, SetEnv, SetFlag, UnsetFlag
 from triage.core.diagnosis import Advice, Diagnosis, Root, Suspect
 from triage.core.handover.proposals import Basis, Kind, Proposals, Span
@@ -201,3 +202,56 @@ def test_a_probe_comes_last_and_is_never_launched_as_a_remedy() -> None:
     )  # fmt: skip
     assert said(found) == ["remedy", "probe"]
     assert [o.say for o in found.launchable] == ["remedy"]
+
+
+def test_values_are_computed_from_the_command_where_the_log_tells_none() -> None:
+    cause = Cause(
+        id="c",
+        title="",
+        patterns=(r"(?P<heads>\d+) heads",),
+        remedies=(
+            Remedy(say="{gcd heads tp-size}", set_flags=(("tp-size", "{gcd heads tp-size}"),)),
+        ),
+    )
+    typed = Config.of({"model-path": "/m", "tp-size": "6"})
+    found = propose(of(config=Config(), text="16 heads"), typed, cause=cause, table=TABLE)
+    assert found.options[0].config == Config.of({"model-path": "/m", "tp-size": "2"})
+    assert found.options[0].say == "2"
+
+
+def test_advice_that_the_engine_prints_for_any_failure_is_ruled_out() -> None:
+    cause = Cause(id="c", title="", decoys=("Possible solutions:", "enable --allow-auto-truncate"))
+    lower = SetFlag("mem-fraction-static", "0.8")
+    found = propose(
+        of(
+            advice("inferred", lower),
+            advice("truncate", SetFlag("allow-auto-truncate", True), evidence="program-output"),
+            advice("confirmed", SetFlag("mem-fraction-static", "0.7"), evidence="user-confirmed"),
+        ),
+        cause=cause,
+        table=TABLE,
+    )
+    assert said(found) == ["confirmed"]
+    assert {r.say for r in found.ruled_out} == {"inferred", "truncate"}
+
+
+def test_what_rests_on_an_unknown_precondition_comes_behind_what_does_not() -> None:
+    found = propose(
+        of(
+            advice("on Blackwell", SetFlag("page-size", "1"), evidence="user-confirmed",
+                   needs=("capability >= 100",)),
+            advice("anywhere", SetFlag("page-size", "64"), evidence="suggested"),
+        ),
+        table=TABLE,
+    )  # fmt: skip
+    assert said(found) == ["anywhere", "on Blackwell"]
+
+
+def test_an_abbreviation_is_written_out_in_each_way_that_the_engine_names() -> None:
+    text = "error: ambiguous option: --cuda-graph-max-bs could match --cuda-graph-max-bs-decode, --cuda-graph-max-bs-prefill"
+    config = Config.of({"model-path": "/m", "cuda-graph-max-bs": "8"})
+    found = propose(of(text=text, config=config), table=TABLE)
+    assert [o.config.get("cuda-graph-max-bs-decode") for o in found.options if o.config] == [
+        "8",
+        None,
+    ]

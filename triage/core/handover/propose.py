@@ -28,6 +28,7 @@ from triage.core.config import (
 )
 from triage.core.diagnosis import Advice, Diagnosis
 from triage.core.flags import FlagTable
+from triage.core.handover.expected import misleads
 from triage.core.handover.needs import Judged, Truth, judge
 from triage.core.handover.proposals import (
     Basis,
@@ -114,6 +115,7 @@ def propose(
         pinned=frozenset(pinned),
         tried=frozenset(tried),
         env_known=config is not None,
+        cause=cause if cause is not None and cause.id == diagnosis.cause else None,
     )
     values = known.flag_values() if known is not None else {}
     if table is not None and diagnosis.root is not None:
@@ -217,6 +219,7 @@ class _Maker:
         pinned: frozenset[str],
         tried: frozenset[Config],
         env_known: bool,
+        cause: Cause | None,
     ) -> None:
         self.diagnosis = diagnosis
         self.base = base
@@ -227,6 +230,7 @@ class _Maker:
         self.pinned = pinned
         self.tried = tried
         self.env_known = env_known
+        self.cause = cause
         self.options: list[Proposal] = []
         self.ruled_out: list[RuledOut] = []
 
@@ -236,6 +240,9 @@ class _Maker:
         fact = next((j.fact for j in judged if j.truth is Truth.CONTRADICTED), "")
         changes, lost = self._translated(advice)
         fact = fact or lost or self._contradiction(changes)
+        basis = _BASIS.get(advice.evidence, Basis.INFERRED)
+        if not fact and not advice.probe and misleads(advice.changes, basis, self.cause):
+            fact = "the engine prints this advice whatever the reason, and it does not fit here"
         if fact:
             self.ruled_out.append(RuledOut(say=advice.say, changes=advice.changes, fact=fact))
             return

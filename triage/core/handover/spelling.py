@@ -40,6 +40,7 @@ _VLLM: dict[str, str] = {
     "max-prefill-tokens": "max-num-batched-tokens",
     "disable-cuda-graph": "enforce-eager",
 }
+_VLLM_FUSION_OFF = '{"pass_config": {"fuse_allreduce_rms": false}}'
 _SHARED = frozenset(
     ("disable-custom-all-reduce", "trust-remote-code", "quantization", "kv-cache-dtype", "dtype",
      "load-format", "download-dir", "port", "host", "reasoning-parser", "enable-lora")
@@ -117,6 +118,10 @@ def vllm(change: Change, table: FlagTable | None) -> Change | None:
     eager = ("cuda-graph-backend-decode", "disabled")
     if isinstance(change, SetFlag) and (change.name, change.value) == eager:
         return SetFlag("enforce-eager", value=True)
+    if change.name == "enforce-disable-flashinfer-allreduce-fusion":
+        return SetFlag("compilation-config", _VLLM_FUSION_OFF)
+    if isinstance(change, UnsetFlag) and "flashinfer-allreduce-fusion" in change.name:
+        return change  # there is no such flag, and so nothing to drop
     name = _VLLM.get(change.name, change.name)
     if name == change.name and name not in _SHARED and table and name in table.specs:
         return None
