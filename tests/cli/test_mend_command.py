@@ -83,6 +83,33 @@ def test_two_faults_in_series_are_mended_from_the_log_alone(triage: Run, tmp_pat
     assert re.search(r"(?m)^-.*--context-length 4096", found["diff"])
 
 
+def test_a_number_of_a_remedy_is_searched_by_halving(triage: Run, tmp_path: Path) -> None:
+    """Graph capture has no memory above 0.78; the remedy begins at 0.88 and goes down."""
+    limit = {
+        "flag": "mem-fraction-static", "above": 0.78, "ends": "exception",
+        "phase": "graph-capture", "exception": "torch.OutOfMemoryError",
+        "message": "CUDA out of memory. Tried to allocate 1.17 GiB. GPU 0 has a total capacity of"
+        " 139.81 GiB of which 819.06 MiB is free.",
+        "provenance": "recorded", "source": "a test",
+    }  # fmt: skip
+    play = landscape(tmp_path)
+    document = json.loads(play.read_text())
+    document["flags"].append({"flag": "mem-fraction-static"})
+    seconds = {"graph-capture": 1, "scheduler-init": 1}
+    play.write_text(json.dumps(document | {"limits": [limit], "seconds": seconds}))
+    flags = ("--mem-fraction-static", "0.92")
+    failed = triage("run", "--session", "once", "--", *engine(play), "--model-path", "/m", *flags)
+    assert failed.returncode == 10, failed.stdout
+    done = triage("confirm", "--from-log", "once", "--session", "s", "--json")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    found = json.loads(done.stdout)
+    tried = [a["changes"][0]["value"] for a in found["attempts"]]
+    assert tried[0] == 0.88
+    assert found["confirmation"]["config"]["flags"]["mem-fraction-static"] == 0.76
+    assert len(tried) <= 6
+    assert found["cause"] == "graph-capture-oom"
+
+
 def test_a_budget_of_one_ends_honestly_without(triage: Run, tmp_path: Path) -> None:
     play = landscape(tmp_path)
     flags = ("--context-length", "4096", "--page-size", "16", "--chunked-prefill-size", "100")

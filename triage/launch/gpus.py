@@ -69,6 +69,11 @@ class Sampler(threading.Thread):
             with suppress(Exception):
                 self._nvml.nvmlShutdown()
 
+    @property
+    def reads(self) -> bool:
+        """Whether there is a GPU to read."""
+        return bool(self._devices)
+
     def report(self, tokens: int | None) -> GpuReport:
         """What the samples show; `tokens` were generated meanwhile."""
         at = [sample.at for sample in self.samples]

@@ -35,12 +35,14 @@ _OK = 200
 class Load:
     """What to send: `requests` in all at each level, answers of `tokens` tokens.
 
-    A level ends after `seconds` at the latest: what runs then is given up and counted.
+    A level ends after `seconds` at the latest: what runs then is given up and counted. It
+    goes on beyond `requests` until `least_s` are over, for readings of a steady state.
     """
 
     requests: int = 8
     tokens: int = 64
     seconds: float = 120.0
+    least_s: float = 0.0
 
 
 def put_load(
@@ -133,12 +135,12 @@ class _Level:
         while True:
             await asyncio.sleep(_TICK_S)
             self.say(
-                f"load {self.concurrency}: {len(self.done)}/{self.total} answered after "
-                f"{self._now():.0f} s"
+                f"load {self.concurrency}: {len(self.done)} of {max(self.total, self.next)} "
+                f"answered after {self._now():.0f} s"
             )
 
     async def _worker(self, session: aiohttp.ClientSession, model: str) -> None:
-        while self.next < self.total:
+        while self.next < self.total or self._now() < self.load.least_s:
             number = self.next
             self.next += 1
             self.server.asked = time.monotonic()

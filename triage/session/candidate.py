@@ -123,7 +123,7 @@ def candidate_of(
         config=command.config,
         simulated=replay is not None,
         flaky=flaky,
-        command=shown(setup.program, command),
+        command=shown((*(() if replay else command.wrapper), *setup.program), command),
     )
 
 

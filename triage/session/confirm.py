@@ -17,7 +17,7 @@ from typing import Any
 from triage import __version__
 from triage.core.config import Config
 from triage.core.diagnosis import Diagnosis
-from triage.core.gpu_symptoms import GpuReport
+from triage.core.gpu_symptoms import STEADY_S, GpuReport
 from triage.core.handover import checks
 from triage.core.handover.checks import Reply
 from triage.core.handover.confirmation import Check, Confirmation, Exchange, Start, why_not
@@ -38,6 +38,7 @@ FLAKY_STARTS = 3  # where what is known says that a start may fail by chance
 STOP_GRACE_S = 30.0  # two pipeline stages of SGLang 0.5.23 took 19 s to end
 MOST_LOG = 64 << 20
 FOLDER = "confirmation"
+MARGIN_S = 2.0  # beyond what a steady reading takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,17 +207,22 @@ def _put_loads(
     found: _Found,
     say: Callable[[str], None],
 ) -> None:
-    """The levels one after the other, with the GPUs watched meanwhile."""
+    """The levels one after the other; the GPUs are read during each, the last one is kept.
+
+    Where there are GPUs, a level lasts as long as a steady reading takes.
+    """
     measured = not candidate.simulated
-    with Sampler(server.pids) as sampler:
-        for concurrency in wish.levels:
-            say(f"load {concurrency}: {max(wish.load.requests, concurrency)} requests")
-            level = put_load(server, concurrency, wish.load, measured=measured, say=say)
-            found.levels.append(level)
-            if level.errors or not level.answered:
-                break
-    if measured:
-        found.gpus = sampler.report(sum(level.tokens for level in found.levels))
+    for concurrency in wish.levels:
+        say(f"load {concurrency}: {max(wish.load.requests, concurrency)} requests")
+        with Sampler(server.pids) as sampler:
+            least_s = min(STEADY_S + MARGIN_S, wish.load.seconds) if sampler.reads else 0.0
+            load = replace(wish.load, least_s=least_s)
+            level = put_load(server, concurrency, load, measured=measured, say=say)
+        found.levels.append(level)
+        if measured:
+            found.gpus = sampler.report(level.tokens)
+        if level.errors or not level.answered:
+            break
 
 
 def _told(server: Server, path: str) -> object:

@@ -124,6 +124,8 @@ def test_what_the_engine_resolved_otherwise_is_named() -> None:
         "the engine runs with other values: page-size 16 -> 1; trust-remote-code on -> False"
     )
     assert told(checks.config_check(asked, Served(), TABLE))[0] is Result.CANNOT_TELL
+    other_engine = Served(resolved={"version": "0.11.0"})
+    assert told(checks.config_check(asked, other_engine, TABLE))[0] is Result.CANNOT_TELL
 
 
 def test_an_error_under_load_fails_and_says_which() -> None:

@@ -149,12 +149,27 @@ def config_check(asked: Config, served: Served, table: FlagTable) -> Check:
     if not served.resolved:
         say = "neither the log nor /server_info tells the resolved configuration"
         return Check(name=name, result=Result.CANNOT_TELL, say=say)
+    known, flags = comparable(asked, served.resolved, table), len(asked.flags)
+    if flags and not known:
+        say = "nothing that the engine tells is a value of the flags that were asked for"
+        return Check(name=name, result=Result.CANNOT_TELL, say=say)
     differ = tuple(differences(asked, served.resolved, table))
     if differ:
         more = f" and {len(differ) - NAMED} more" if len(differ) > NAMED else ""
         say = f"the engine runs with other values: {'; '.join(differ[:NAMED])}{more}"
         return Check(name=name, result=Result.NOTED, say=say)
-    return Check(name=name, result=Result.PASSED, say="the engine runs with what was asked for")
+    say = f"the engine runs with what was asked for ({len(known)} of {flags} flags are told)"
+    return Check(name=name, result=Result.PASSED, say=say)
+
+
+def comparable(asked: Config, resolved: Mapping[str, object], table: FlagTable) -> dict[str, str]:
+    """Flag -> the engine's own field, of each flag whose resolved value is told."""
+    fields = {spec.name: spec.field for spec in map(table.by_field, resolved) if spec}
+    return {
+        name: fields[name]
+        for name in asked.flag_values()
+        if name in fields and name not in ("host", "port")
+    }
 
 
 def differences(asked: Config, resolved: Mapping[str, object], table: FlagTable) -> Iterator[str]:
@@ -162,12 +177,10 @@ def differences(asked: Config, resolved: Mapping[str, object], table: FlagTable)
 
     A flag whose field the engine does not print is left out: nothing is known of it.
     """
-    fields = {spec.name: spec.field for spec in map(table.by_field, resolved) if spec}
-    for name, value in asked.flag_values().items():
-        field = fields.get(name)
-        if field is None or name in ("host", "port"):
-            continue
-        found = resolved[field]
+    fields = comparable(asked, resolved, table)
+    values = asked.flag_values()
+    for name, field in fields.items():
+        value, found = values[name], resolved[field]
         if not _same(value, found):
             yield f"{name} {_shown(value)} -> {found}"
 
