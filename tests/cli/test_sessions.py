@@ -110,7 +110,7 @@ def test_what_was_diagnosed_is_named_if_it_is_not_what_was_wanted(
     triage("bisect", path, "--session", "s")
     triage("runbook", "s")
     page = (tmp_path / "s/runbook.md").read_text()
-    assert re.search(r"The launch of \{flag-[ab]\} failed", page)
+    assert re.search(r"The launch with flag-[ab] on top of the baseline failed", page)
 
 
 def test_the_documents_of_a_session_are_no_logs(triage: Run, tmp_path: Path) -> None:
