@@ -1,0 +1,139 @@
+"""What holds of every search, whatever the landscape: it ends, it keeps the rules, it repeats nothing."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from triage.core.config import Config, SetFlag
+from triage.core.search.belief import belief_of
+from triage.core.search.journal import read_journal
+from triage.core.search.plan import next_trials
+from triage.core.search.recommend import best_started
+from triage.core.trials import Done, Entry, Item, Noise, Problem, Seen
+
+PHASES = ("weight-load", "kv-pool-init", "graph-capture", "warmup-request")
+NAMES = "abcdef"
+Keys = frozenset[str]
+
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@dataclass(frozen=True)
+class World:
+    """A problem and what is true: sets that fail, each with its phase; a flag may repair one."""
+
+    problem: Problem
+    faults: tuple[tuple[Keys, int, Keys], ...]
+
+    def entry(self, number: int, items: Keys, luck: random.Random | None = None) -> Entry:
+        inside = [(p, f) for f, p, mend in self.faults if f <= items and not mend & items]
+        phase, fault = min(
+            inside, default=(0, frozenset()), key=lambda one: (one[0], sorted(one[1]))
+        )
+        fails = bool(inside)
+        if luck is not None and luck.random() < 0.15:
+            fails = not fails
+        return Entry(
+            number=number,
+            items=items,
+            seen=Seen.FAILS if fails else Seen.STARTS,
+            signature=("+".join(sorted(fault)) or "machine") if fails else None,
+            phase=PHASES[phase] if fails else "serving",
+            seconds=1.0,
+        )
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, repaired: bool = False) -> World:
+    names = NAMES[: draw(st.integers(1, len(NAMES)))]
+    subsets = st.frozensets(st.sampled_from(names), min_size=1, max_size=3)
+    pairs = st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=2)
+    faults = draw(st.lists(st.tuples(subsets, st.integers(0, 3)), max_size=3))
+    mends = [
+        draw(st.frozensets(st.sampled_from(names), max_size=1)) if repaired else frozenset()
+        for _ in faults
+    ]
+    problem = Problem(
+        name="any",
+        baseline=Config.of({"m": "x", "pinned": "1"}),
+        items=tuple(
+            Item(key=n, change=SetFlag(n, True), weight=float(draw(st.integers(1, 8))))
+            for n in names
+        ),
+        pinned=("pinned",),
+        requires=tuple((a, b) for a, b in draw(pairs) if a != b),
+        not_both=tuple((a, b) for a, b in draw(pairs) if a != b),
+        goal=draw(st.sampled_from(["best", "first", "all"])),
+        stop=draw(st.sampled_from(["proved", "97%"])),
+        budget_trials=200,
+    )
+    return World(problem, tuple((f, p, m - f) for (f, p), m in zip(faults, mends, strict=True)))
+
+
+def search(world: World, luck: random.Random | None = None) -> tuple[list[Entry], Done]:
+    journal: list[Entry] = []
+    while not isinstance(step := next_trials(world.problem, journal), Done):
+        assert len(journal) < world.problem.budget_trials, "it does not end"
+        journal.append(world.entry(len(journal) + 1, step[0].items, luck))
+    return journal, step
+
+
+@few
+@given(worlds())
+def test_without_noise_no_configuration_is_launched_twice_and_the_search_ends(world: World) -> None:
+    journal, done = search(world)
+    asked = [entry.items for entry in journal]
+    assert len(asked) == len(set(asked))
+    assert done.reason in {"found", "wanted-starts", "baseline-fails"}
+
+
+@few
+@given(worlds())
+def test_every_launch_keeps_the_rules_and_what_is_pinned(world: World) -> None:
+    journal, _ = search(world)
+    for entry in journal:
+        assert world.problem.allowed(entry.items)
+        config = world.problem.config(entry.items)
+        assert {f.name: f.value for f in config.flags}["pinned"] == "1"
+
+
+@few
+@given(worlds(repaired=True))
+def test_what_is_recommended_was_launched_and_started(world: World) -> None:
+    journal, _ = search(world)
+    best = best_started(world.problem, journal)
+    assert best in {entry.items for entry in journal if entry.seen is Seen.STARTS}
+
+
+@few
+@given(worlds(repaired=True), st.integers(0, 2**16))
+def test_a_search_among_launches_that_lie_ends(world: World, seed: int) -> None:
+    noisy = replace(world.problem, noise=Noise(miss=0.1, transient=0.2), goal="best")
+    journal, done = search(replace(world, problem=noisy), random.Random(seed))
+    assert done.reason
+    assert all(noisy.allowed(entry.items) for entry in journal)
+
+
+@few
+@given(worlds(), st.data())
+def test_the_posterior_depends_on_the_journal_alone(world: World, data: st.DataObject) -> None:
+    """However a journal was split over resumes, in between other problems were searched."""
+    journal, _ = search(world)
+    if not any(entry.seen is Seen.FAILS for entry in journal):
+        return
+    whole = belief_of(read_journal(world.problem, journal))
+    cut = data.draw(st.integers(0, len(journal)))
+    resumed: list[Entry] = []
+    for entry in (*journal[:cut], *journal[cut:]):
+        next_trials(replace(world.problem, goal="first"), resumed)
+        resumed.append(replace(entry, why="", searching=None))
+    again = belief_of(read_journal(world.problem, tuple(resumed)))
+    assert np.array_equal(whole.hypotheses.mask, again.hypotheses.mask)
+    assert np.array_equal(whole.hypotheses.weight, again.hypotheses.weight)
+    assert (whole.best, whole.better) == (again.best, again.better)
+    assert next_trials(world.problem, journal) == next_trials(world.problem, resumed)
