@@ -32,7 +32,7 @@ from schemas.mending import Mending
 from schemas.parts import Document
 from schemas.proposals import Proposals
 from schemas.resolution import Resolution
-from schemas.search import Confirmation, Recommendation, Trial
+from schemas.search import Confirmation, Plan, Recommendation, Trial
 from schemas.session import Exit, Session
 
 from triage.knowledge.cases import CaseFile
@@ -47,6 +47,7 @@ ITSELF = "tools/make_schemas.py"
 OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "diagnosis": (Diagnosis, "triage/render/documents.py"),
     "trial": (Trial, "triage/render/search_documents.py"),
+    "plan": (Plan, "triage/render/plan_document.py"),
     "proposals": (Proposals, "triage/render/proposals.py"),
     "recommendation": (Recommendation, "triage/render/search_documents.py"),
     "confirmation": (Confirmation, "triage/render/confirmation.py"),

@@ -149,6 +149,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     ]
     printed = {
         "bisect": (0, ["bisect", "r.yaml", "--session", "s"]),
+        "plan": (0, ["plan", "s"]),
         "recommend": (0, ["recommend", "s"]),
         "confirm": (0, ["confirm", "s"]),
         "run": (11, ["run", "--session", "once", "--json", "--", *engine, "--model-path", "/m"]),
@@ -225,7 +226,7 @@ def test_everything_that_a_search_and_a_launch_print_and_store_fits(
     )
     assert names["s/session.json"] == names["once/session.json"] == "session"
     assert names["s/journal.jsonl:1"] == "trial"
-    assert names["diff"] == "diff"
+    assert (names["diff"], names["plan"]) == ("diff", "plan")
     assert (names["config"], names["causes"], names["check"], names["explain"]) == (
         "config", "causes", "check", "cause",
     )  # fmt: skip
@@ -255,7 +256,7 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
         ("session", "findings"),
     }
     names = {document["schema"]: document for document in documents.values()}
-    assert len(names) == 11
+    assert len(names) == 12
     for full, document in names.items():
         name = full.split(".")[1].split("/")[0]
         check = Draft202012Validator(schema(name))

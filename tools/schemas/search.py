@@ -1,6 +1,6 @@
-"""The documents of a search, key by key: trial, recommendation, confirmation.
+"""The documents of a search, key by key: trial, plan, recommendation, confirmation.
 
-In:  nothing. Out: Trial, Recommendation, Confirmation.
+In:  nothing. Out: Trial, Plan, Recommendation, Confirmation.
 Not: making them (triage/render/search_documents.py).
 """
 
@@ -98,6 +98,62 @@ class Trial(Document):
     """Number of the launch whose verdict this is, as the engine makes the same of both."""
     saved_seconds: Seconds
     """Seconds of a launch that the rung saved, at least; 0 for a launch in full."""
+
+
+class PlannedTrial(Closed):
+    """A launch that the search would make."""
+
+    number: Number
+    """The place that it would have in the order of launches."""
+    items: list[str]
+    """Keys of the wanted items and repairs on top of the baseline."""
+    config: Settings
+    """The whole configuration, less host and port; secrets hidden."""
+    why: str
+    """Why the search asks for it, and what its likely answers would point at."""
+    searching: str | None
+    """Signature of the failure under search; null before any was seen."""
+
+
+class Forecast(Closed):
+    """How many launches the whole search takes, those made included."""
+
+    fewest: Count
+    """At least."""
+    most: Count
+    """At most, in nine of ten searches."""
+
+
+class Ended(Closed):
+    """Why nothing is left to launch."""
+
+    reason: Literal["found", "baseline-fails", "wanted-starts", "budget", "stuck"]
+    """How it ended."""
+    level: Literal["proved", "97%", "seen", ""]
+    """How surely the goal is reached: proved, if adding a flag never repairs a failure; 97 % under
+    the model; the best seen so far; empty without an answer."""
+    say: str
+    """The same in a sentence."""
+
+
+class Plan(Document):
+    """What a search would launch next; nothing is launched to tell."""
+
+    session: str
+    """Its folder."""
+    name: str
+    """The name of its recipe."""
+    goal: Literal["best", "first", "all"]
+    """What is searched."""
+    made: Count
+    """Launches made so far."""
+    forecast: Forecast
+    """Launches of the whole search."""
+    trials: list[PlannedTrial]
+    """The next launches, to be made side by side if there are several; empty if none is left."""
+    ended: Ended | None
+    """Why nothing is launched any more; null while the search goes on. Where the budget is spent,
+    `trials` are those that a larger one would launch."""
 
 
 class _Choice(Closed):

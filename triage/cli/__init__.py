@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("triage.cli.doctor", "Examine this machine before a launch."),
     "run": ("triage.cli.run", "Launch a server once, capture it, classify what happens."),
     "bisect": ("triage.cli.bisect", "Find by launching which flags make a launch fail."),
+    "plan": ("triage.cli.plan", "Show what a search would launch next, and why."),
     "recommend": ("triage.cli.recommend", "Show the working configuration that changes least."),
     "confirm": ("triage.cli.confirm", "Launch the recommended configuration and prove it."),
     "runbook": ("triage.cli.runbook", "Write the document to hand over."),

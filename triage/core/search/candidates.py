@@ -20,9 +20,8 @@ Masks = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# How often a cause takes 1, 2, 3 or 4 flags. Public reports of failed startups name one
-# or two flags nearly always; four are kept possible so that the search does not stall.
-SIZES = (0.40, 0.43, 0.14, 0.03)
+# How often a cause takes 1, 2 or 3 flags; `Space.large` says it of four.
+SIZES = (0.412, 0.443, 0.145, 0.0)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
 EVEN = 0.3  # share of the even prior in a prior that suspects some flags
 PAIR = 2
@@ -79,17 +78,18 @@ def candidates_of(space: Space) -> Candidates:
             for j in bits:
                 if not mask >> j & 1:
                     more[i, j] = place.get(mask | space.needs[j], -1)
-    prior = weigh(count, list(sets.values()), space.suspicion)
+    prior = weigh(count, list(sets.values()), space)
     return Candidates(
         masks=np.array(masks, dtype=np.uint64), prior=prior, count=count, hits=hits, more=more
     )
 
 
-def weigh(count: Ints, sets: list[tuple[int, ...]], suspicion: tuple[float, ...]) -> Floats:
+def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Floats:
     """The prior: shares by size, inside one size by suspicion with an even part mixed in."""
-    factor = np.array([np.prod([suspicion[j] for j in chosen]) for chosen in sets])
+    factor = np.array([np.prod([space.suspicion[j] for j in chosen]) for chosen in sets])
+    shares = [*((1 - space.large) * share for share in SIZES[:-1]), space.large]
     prior = np.zeros(len(sets))
-    for size, share in enumerate(SIZES, start=1):
+    for size, share in enumerate(shares, start=1):
         own = count == size
         if own.any():
             weighted = factor[own] / factor[own].sum()

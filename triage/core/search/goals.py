@@ -20,8 +20,8 @@ from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
 PROOF = 0.6  # what a failing set that bars all that is better saves
-ALONE = 0.8  # a suspect that fails alone
-WHOLE_TRUTH = 0.98  # goal all: several claims at once
+ALONE = 0.6  # a suspect that fails alone
+WHOLE_TRUTH = SURE  # goal all: of the set of causes as a whole
 CLOSE = 1e-9
 
 

@@ -328,12 +328,14 @@ def _most(belief: Belief) -> int:
     return ceil(1.5 * belief.open + 3)
 
 
-def decision_lines(problem: Problem, depth: int = 3) -> tuple[str, ...]:
-    """The first `depth` launches as a tree: what is launched, and what follows each answer.
+def decision_lines(
+    problem: Problem, depth: int = 3, journal: Sequence[Entry] = ()
+) -> tuple[str, ...]:
+    """The next `depth` launches as a tree: what is launched, and what follows each answer.
 
     Lines without trailing space, two spaces an answer; items are named as keys.
     """
-    return tuple(_tree(problem, (), depth, ""))
+    return tuple(_tree(problem, tuple(journal), depth, ""))
 
 
 def _tree(problem: Problem, journal: tuple[Entry, ...], depth: int, indent: str) -> list[str]:

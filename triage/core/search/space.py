@@ -18,6 +18,9 @@ from triage.core.trials import Problem, left_out
 from triage.core.wording import settings
 
 Keys = frozenset[str]
+# How often a cause takes four flags. Public reports name one or two nearly always; who
+# searches a cause itself pays for a large one with many launches, so there it is weighed more.
+RARE, LARGE = 0.03, 0.10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class Space:
     repairs: int
     full: int
     suspicion: tuple[float, ...]
+    large: float  # share of the causes that take the most flags, before any launch
 
     @property
     def n(self) -> int:
@@ -171,6 +175,7 @@ def space_of(problem: Problem) -> Space:
         excluded=tuple(dict.fromkeys(rules.excluded)),
         repairs=sum(1 << j for j in range(rules.wanted, size)),
         full=sum(1 << j for j in range(size) if j not in rules.barred),
+        large=LARGE if problem.goal == "first" else RARE,
         suspicion=tuple(max(0.1, min(8.0, suspicion.get(key, 1.0))) for key in rules.place),
     )
 
