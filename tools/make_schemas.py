@@ -30,6 +30,7 @@ from schemas.issue import Issue
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.mending import Mending
 from schemas.parts import Document
+from schemas.probe import ProbeResult, Probes
 from schemas.proposals import Proposals
 from schemas.resolution import Resolution
 from schemas.search import Confirmation, Plan, Recommendation, Trial
@@ -53,6 +54,8 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "confirmation": (Confirmation, "triage/render/confirmation.py"),
     "advice": (Advice, "triage/render/advice_document.py"),
     "mending": (Mending, "triage/render/mending.py"),
+    "probe": (ProbeResult, "triage/render/probe_document.py"),
+    "probes": (Probes, "triage/render/probe_document.py"),
     "session": (Session, "triage/session/search.py and once.py"),
     "doctor": (Doctor, "triage/render/doctor_documents.py"),
     "exit": (Exit, "triage/launch/supervise.py"),

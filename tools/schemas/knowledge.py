@@ -92,6 +92,8 @@ class Cause(Document):
     """What it means."""
     confused_with: list[Id]
     """Causes that look alike."""
+    probe: list[str]
+    """Names of the probes that tell them apart."""
     decoys: list[str]
     """Lines that mislead where it is the reason."""
     culprits: Culprits

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runbook": ("triage.cli.runbook", "Write the document to hand over."),
     "issue": ("triage.cli.issue", "Write the report to the engine's authors."),
     "diff": ("triage.cli.diff", "Compare two launches: what was set, and what moved with it."),
+    "probe": ("triage.cli.probe", "Run a short experiment that tells causes apart."),
     "advise": ("triage.cli.advise", "Tell what a flag could bring, and whether to go on."),
     "check": ("triage.cli.check", "Compare recorded cases with what is found in their logs."),
     "cluster": ("triage.cli.cluster", "Group failures that no cause explains."),

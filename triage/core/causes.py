@@ -115,6 +115,7 @@ class Cause:
     group_by: tuple[str, ...] = ()
     means: str = ""
     confused_with: tuple[str, ...] = ()
+    probe: tuple[str, ...] = ()  # names of the probes that tell it from its look-alikes
     decoys: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     origins: tuple[Origin, ...] = ()

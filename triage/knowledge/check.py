@@ -15,6 +15,7 @@ from triage.core.causes import Role
 from triage.core.handover.needs import is_need
 from triage.core.log.compute import placeholder_faults
 from triage.core.phases import PHASES
+from triage.core.probes.catalogue import named
 from triage.errors import UsageError
 from triage.knowledge.loader import cause_files, load_cause_file
 from triage.knowledge.schema import CauseFile
@@ -93,6 +94,9 @@ def check_names(file: CauseFile, files: Collection[str]) -> Iterator[str]:
         for name in getattr(file, relation):
             if name not in files or name == file.id:
                 yield f"{relation}: there is no other cause {name}"
+    for name in (file.probe,) if isinstance(file.probe, str) else file.probe:
+        if named(name) is None:
+            yield f"probe: there is no probe {name}"
     captures = {name for pattern in _compiled(file) for name in pattern.groupindex}
     yield from (f"group_by: no pattern captures {n}" for n in file.group_by if n not in captures)
     for remedy in file.remedies:

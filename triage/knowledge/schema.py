@@ -122,6 +122,7 @@ class CauseFile(_Strict):
     culprits: CulpritsFile = CulpritsFile()
     group_by: tuple[Text, ...] = ()
     confused_with: tuple[Id, ...] = ()
+    probe: Text | tuple[Text, ...] = ()
     decoys: tuple[Text, ...] = ()
     remedies: tuple[RemedyFile, ...] = ()
     origins: tuple[OriginFile, ...] = ()
@@ -154,6 +155,7 @@ class CauseFile(_Strict):
             culprit_env=self.culprits.env,
             group_by=self.group_by,
             confused_with=self.confused_with,
+            probe=(self.probe,) if isinstance(self.probe, str) else self.probe,
             decoys=self.decoys,
             remedies=tuple(remedy.remedy() for remedy in self.remedies),
             origins=tuple(origin.origin() for origin in self.origins),

@@ -39,6 +39,8 @@ def cause_text(cause: Cause) -> str:
         parts.append(_labelled("Suspects", [*named, *cause.culprit_env]))
     if cause.confused_with:
         parts.append(_labelled("Confused with", cause.confused_with))
+    if cause.probe:
+        parts.append(_labelled("Told apart by", [f"triage probe {p}" for p in cause.probe]))
     if cause.decoys:
         parts.append("Misleading:\n" + "\n".join(_item(d) for d in cause.decoys))
     if cause.examples:
@@ -58,6 +60,7 @@ def cause_document(cause: Cause) -> dict[str, Any]:
         "phases": list(cause.phases),
         "means": cause.means,
         "confused_with": list(cause.confused_with),
+        "probe": list(cause.probe),
         "decoys": list(cause.decoys),
         "culprits": {"flags": list(cause.culprit_flags), "env": list(cause.culprit_env)},
         "remedies": [
