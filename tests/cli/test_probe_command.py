@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from command_line import Run, is_an_error
 ROOT = Path(__file__).parents[2]
 
 
-def stand_in(folder: Path, *events: dict[str, object]) -> Path:
+def stand_in(folder: Path, *events: Mapping[str, object]) -> Path:
     """A Python that prints these events instead of running a probe."""
     path = folder / "engine-python"
     told = "\n".join(f"triage-probe {json.dumps(event)}" for event in events)

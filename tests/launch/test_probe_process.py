@@ -141,7 +141,7 @@ def libcuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target,
         SOURCE,
     ]
-    subprocess.run(words, check=True)
+    subprocess.run([str(word) for word in words], check=True)
     return target
 
 

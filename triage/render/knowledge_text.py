@@ -37,10 +37,9 @@ def cause_text(cause: Cause) -> str:
     if cause.culprit_flags or cause.culprit_env:
         named = [f"--{flag}" for flag in cause.culprit_flags]
         parts.append(_labelled("Suspects", [*named, *cause.culprit_env]))
-    if cause.confused_with:
-        parts.append(_labelled("Confused with", cause.confused_with))
-    if cause.probe:
-        parts.append(_labelled("Told apart by", [f"triage probe {p}" for p in cause.probe]))
+    probes = [f"triage probe {name}" for name in cause.probe]
+    for label, others in (("Confused with", cause.confused_with), ("Told apart by", probes)):
+        parts += [_labelled(label, others)] if others else []
     if cause.decoys:
         parts.append("Misleading:\n" + "\n".join(_item(d) for d in cause.decoys))
     if cause.examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -211,7 +212,7 @@ def test_probes_that_causes_name_exist_and_nearly_every_probe_is_named() -> None
     assert {p.name for p in PROBES} - used == {"moe-kernel"}, "which triage advise names"
 
 
-def lines(*events: dict[str, object]) -> bytes:
+def lines(*events: Mapping[str, object]) -> bytes:
     return b"".join(b"triage-probe " + json.dumps(e).encode() + b"\n" for e in events)
 
 
