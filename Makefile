@@ -63,8 +63,8 @@ e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 	$(BIN)/pytest -m e2e tests/e2e -s
 
 # The rows are kept, so that the table can be made in several sittings.
-e2e-full: install models  ## mend real failures from their logs, in bench/MENDING.md (25 minutes)
-	MENDING_ROWS=.mending.jsonl $(BIN)/pytest -m e2e_full tests/e2e -s
+e2e-full: install models  ## the long tables: bench/MENDING.md, bench/RESOLUTION.md (50 minutes)
+	AGREEMENT_ROWS=.agreement.jsonl MENDING_ROWS=.mending.jsonl $(BIN)/pytest -m e2e_full tests/e2e -s
 	$(BIN)/python tools/mending_table.py .mending.jsonl bench/MENDING.md
 
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases

@@ -27,13 +27,16 @@ from triage.core.launch import Crashed, LaunchSpec, Patience
 from triage.core.resolution import MASKS, Resolution, fields_of, overrides
 from triage.knowledge import load_flag_table
 from triage.launch import free_port, launch
+from triage.session.prepare import prepare
 from triage.session.resolve import Engine
+from triage.session.trial import launch_once
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "bench/RESOLUTION.md"
+PAIRS = ROOT / "recipes/tiny-cpu-config-pairs.yaml"
 SETS = ROOT / "fixtures/flag-sets/sglang-0.5.23.json"
 PROGRAM = (str(ROOT / ".sglang/bin/python"), "-m", "sglang.launch_server")
-ENV = (
+BASE_ENV = (
     ("HF_HUB_OFFLINE", "1"),
     ("SGLANG_CUDA_COREDUMP_BEFORE_CRASH", "0"),
     ("SGLANG_PYSPY_DUMP_BEFORE_CRASH", "0"),
@@ -114,7 +117,7 @@ def launched(config: Config, folder: Path) -> Seen:
     with free_port() as port:
         placed = apply(config, (SetFlag("host", "127.0.0.1"), SetFlag("port", str(port))))
         spec = LaunchSpec(
-            argv=(*PROGRAM, *argv(placed)), env=ENV, cwd=str(ROOT), port=port,
+            argv=(*PROGRAM, *argv(placed)), env=BASE_ENV, cwd=str(ROOT), port=port,
             patience=Patience(silent_s=150, total_s=200),
         )  # fmt: skip
         began = time.monotonic()
@@ -171,7 +174,7 @@ def compare(
     base_row = document["base"]
     table = load_flag_table()
     done: list[Pair] = []
-    with Engine(PROGRAM, ENV, ROOT) as engine:
+    with Engine(PROGRAM, BASE_ENV, ROOT) as engine:
         base = engine.resolve(Config.of(base_row))
         assert base.verdict == "accepted", base
         for number, row in enumerate(rows):
@@ -209,7 +212,7 @@ def is_override(pair: Pair) -> bool:
     return pair.resolved.verdict == "accepted" and bool(pair.overridden or pair.moved)
 
 
-def page(pairs: Sequence[Pair]) -> str:
+def page(pairs: Sequence[Pair], saved: Saved) -> str:
     """The whole comparison, as it is committed."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
@@ -236,6 +239,18 @@ def page(pairs: Sequence[Pair]) -> str:
         " them without a word in the log",
         f"- **{len(agree)} of {len(pairs)} agree**",
         f"- {launches:.0f} s of launches, {asked:.0f} s of resolutions: {launches / asked:.0f} to 1",
+        "",
+        "## Five pairs, without a launch",
+        "",
+        f"`recipes/tiny-cpu-config-pairs.yaml` has ten flags, and {saved.sets} pairs among them that do",
+        "not start together although each half does. Asking finds them, each with its two halves"
+        f" accepted, in {saved.asked_s:.0f} s,",
+        f"the import of SGLang included. The {saved.launches} launches that show the same (the"
+        " baseline, each half to its first",
+        f"answer, each pair to its failure) take {saved.launched_s:.0f} s:"
+        f" **{saved.ratio:.1f} to 1**.",
+        "",
+        "## Set by set",
         "",
         "A resolution does not see: " + "; ".join(MASKS) + ".",
         "",
@@ -275,28 +290,99 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
-    """Launch what is not launched yet, for so many seconds; write the page once all are there."""
-    state, seconds = Path(sys.argv[1]), float(sys.argv[2])
-    known = {}
-    if state.exists():
-        lines = map(json.loads, state.read_text().splitlines())
-        known = {json.dumps(line["row"]): line["seen"] for line in lines}
+@dataclasses.dataclass(frozen=True, slots=True)
+class Saved:
+    """The five pairs of one recipe: found by asking, and shown by launching."""
+
+    sets: int
+    asked_s: float  # wall time of the search without a launch, the import included
+    launches: int
+    launched_s: float
+
+    @property
+    def ratio(self) -> float:
+        return self.launched_s / self.asked_s
+
+
+def without_a_launch(session: Path) -> tuple[dict[str, Any], float]:
+    """The pairs of the recipe, found by asking only; the document, and the wall time."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "triage", "bisect", str(PAIRS), "--session", str(session),
+            "--rungs", "resolution", "--json",
+        ],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=560,
+    )  # fmt: skip
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document, time.monotonic() - began
+
+
+def pair_launches(document: dict[str, Any]) -> list[tuple[str, ...]]:
+    """What must be launched to show these pairs: the baseline, each half, each pair."""
+    sets = [tuple(one["items"]) for one in document["sets"]]
+    halves = [(key,) for items in sets for key in items]
+    return [(), *halves, *sets]
+
+
+def launched_in_full(keys: Sequence[str], folder: Path) -> tuple[str, float]:
+    """A launch as a search makes it, to the first answer or to the failure."""
+    search = prepare(PAIRS)
+    problem = search.recipe.problem
+    result = launch_once(search.setup, problem.config(keys), folder)
+    return result.seen.value, result.capture.seconds
+
+
+class State:
+    """Launches that were made before, one a line: the table can be made in several sittings."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        self.known: dict[str, Any] = {}
+        for line in map(json.loads, lines):
+            self.known[line["what"]] = line["seen"]
+
+    def keep(self, what: str, seen: object) -> None:
+        self.known[what] = seen
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"what": what, "seen": seen}) + "\n")
+
+
+def full_table(state: State, folder: Path, seconds: float = float("inf")) -> bool:
+    """Launch what is not launched yet, for so many seconds; write the page once all is there."""
+    until = time.time() + seconds
+    rows = load()["sets"]
 
     def keep(row: Row, seen: Seen) -> None:
-        with state.open("a") as file:
-            file.write(json.dumps({"row": row, "seen": dataclasses.asdict(seen)}) + "\n")
+        state.keep(json.dumps(row), dataclasses.asdict(seen))
 
-    rows = load()["sets"]
-    with tempfile.TemporaryDirectory() as folder:
-        until = time.time() + seconds
-        pairs = compare(
-            rows, Path(folder), known=known, keep=keep, until=until, say=lambda p: say(told(p))
-        )
+    pairs = compare(
+        rows, folder, known=state.known, keep=keep, until=until, say=lambda p: say(told(p))
+    )
     say(f"{sum(p.agree for p in pairs)} of {len(pairs)} agree; {len(rows) - len(pairs)} to go")
-    if len(pairs) == len(rows):
-        PAGE.write_text(page(pairs))
+    if len(pairs) < len(rows) or time.time() > until:
+        return False
+    document, asked_s = without_a_launch(folder / "session")
+    launches = pair_launches(document)
+    for number, keys in enumerate(launches):
+        if " ".join(keys) not in state.known and time.time() < until:
+            state.keep(" ".join(keys), launched_in_full(keys, folder / f"full-{number}"))
+    shown = [state.known[" ".join(keys)] for keys in launches if " ".join(keys) in state.known]
+    if len(shown) < len(launches):
+        say(f"{len(launches) - len(shown)} launches of the pairs to go")
+        return False
+    saved = Saved(len(document["sets"]), asked_s, len(launches), sum(s for _, s in shown))
+    say(f"{saved.launched_s:.0f} s of launches, {asked_s:.0f} s of asking: {saved.ratio:.1f} to 1")
+    state.keep("agreed", [sum(p.agree for p in pairs), len(pairs)])
+    state.keep("overridden", sum(map(is_override, pairs)))
+    state.keep("saved", dataclasses.asdict(saved))
+    state.keep("halves", [seen for seen, _ in shown[1 : 1 + 2 * saved.sets]])
+    PAGE.write_text(page(pairs, saved))
+    return True
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as scratch:
+        full_table(State(Path(sys.argv[1])), Path(scratch), float(sys.argv[2]))
