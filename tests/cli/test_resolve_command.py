@@ -75,8 +75,21 @@ def test_without_an_answer_nothing_is_said_to_be_known(
         (["resolve", "/nonexistent.sh"], 2, "no such file"),
         (["resolve", "--timeout", "soon", "--", *ENGINE], 2, "soon"),
         (["resolve", "--python", "/nonexistent/python", "--", *ENGINE], 2, "does not exist"),
-        (["resolve", "--", "docker", "run", "img", *ENGINE[:3], "--model-path", "/m"], 4, "container"),
+        (["resolve", "--", "docker", "run", "img", *ENGINE[:3], "--model-path", "/m"], 13, "container"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(triage: Run, words: list[str], code: int, pattern: str) -> None:
     is_an_error(triage(*words), code, pattern)
+
+
+def test_where_the_engine_cannot_be_asked_the_knowledge_base_is_and_says_so(
+    triage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_IMPORT", "boom")
+    words = [*ENGINE, "--enable-priority-scheduling", "--schedule-policy", "lpm"]
+    done = triage("resolve", "--", *words)
+    assert done.stdout.startswith("rejected by the knowledge base")
+    assert "rule priority-needs-fcfs-or-lof" in done.stdout
+    found = document(triage("resolve", "--json", "--", *words).stdout)
+    assert (found["verdict"], found["basis"]) == ("rejected", "knowledge")
+    assert found["rules"] == ["priority-needs-fcfs-or-lof"]

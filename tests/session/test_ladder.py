@@ -118,3 +118,18 @@ def test_a_rung_that_does_not_exist_is_a_sentence(triage: Run, tmp_path: Path) -
     is_an_error(triage("bisect", path, "--rungs", "ladder"), 2, "no rung 'ladder'")
     path.write_text(path.read_text() + "rungs: [ladder]\n")
     is_an_error(triage("bisect", path), 2, "rungs")
+
+
+def test_rules_of_the_knowledge_base_refuse_where_the_engine_is_not_asked(
+    triage: Run, tmp_path: Path
+) -> None:
+    path = recipe(tmp_path, PAIR, rungs="[static]")
+    done = triage("bisect", path, "--session", tmp_path / "s", "--json")
+    found = json.loads(done.stdout)
+    assert [(s["items"], s["cause"]) for s in found["sets"]] == [
+        (["chunked-prefill-size", "page-size"], "args-not-a-multiple")
+    ]
+    (trial,) = journal(tmp_path / "s")
+    assert (trial["rung"], trial["seen"]) == ("static", "fails")
+    kept = json.loads((tmp_path / "s/trials/001/resolution.json").read_text())
+    assert (kept["basis"], kept["rules"]) == ("knowledge", ["chunk-of-whole-pages"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from triage.core.constraints import Rule, judged
 from triage.core.diagnosis import Diagnosis
 from triage.core.hide import hide_config
 from triage.core.launch import Capture, Crashed, Process, Unit
@@ -24,6 +25,7 @@ from triage.core.resolution import Resolution, effective_key, overrides, unknown
 from triage.core.search.rungs import Refused, refused_sets
 from triage.core.search.subsets import Keys, distinct
 from triage.core.trials import Entry, Seen, Trial
+from triage.knowledge.rules import load_rules
 from triage.render.documents import diagnosis_document
 from triage.render.resolution_text import resolution_document
 from triage.session.logs import flag_table
@@ -50,6 +52,8 @@ class Asked:
         """Names the refusal as a launch would; None if it is none that counts."""
         if self.diagnosis is None or _seen(self) is not Seen.FAILS:
             return None
+        if self.resolution.basis == "knowledge" and self.diagnosis.cause is None:
+            return None  # a fingerprint has the frames of a launch, which a rule does not know
         return self.diagnosis.signature
 
 
@@ -68,11 +72,21 @@ class Ladder:
         self._asked: dict[Keys, Asked] = {}
         self._engine: Engine | None = None
         setup, rungs = search.setup, search.recipe.rungs
-        here = isinstance(setup.place, Process | Unit)  # with an engine of this machine's
-        if "resolution" in rungs and here and search.replay is None and setup.engine == "sglang":
+        self._table = flag_table()
+        self._rules: tuple[Rule, ...] = ()
+        if search.replay is not None or setup.engine != "sglang":
+            return
+        # An engine of a container or another node is not at hand.
+        here = isinstance(setup.place, Process | Unit)
+        if "resolution" in rungs and here:
             self._engine = Engine(setup.program, setup.env, setup.cwd)
             if self._engine.why:
                 self.note(f"the engine is not asked before a launch: {self._engine.why}")
+        # Of an engine whose version is not known, rules hold only if the user says so.
+        found = self._engine.version if self._engine else ""
+        known = "resolution" not in rungs or found == self._table.version
+        if "static" in rungs and known and search.recipe.engine_version == self._table.version:
+            self._rules = load_rules(self._table.version)
 
     def __enter__(self) -> Self:
         """The ladder."""
@@ -90,7 +104,12 @@ class Ladder:
 
     @property
     def asks(self) -> bool:
-        """Whether the engine can be asked, as far as is known."""
+        """Whether the engine can be asked, as far as is known, or there are rules in its place."""
+        return bool(self._rules) or self._imports
+
+    @property
+    def _imports(self) -> bool:
+        """Whether the engine itself can be asked, as far as is known."""
         return self._engine is not None and not self._engine.why
 
     def screen(self, journal: Journal, finished: Callable[[Entry], None]) -> None:
@@ -104,7 +123,6 @@ class Ladder:
         found = refused_sets(problem, lambda keys: self.ask(keys).signature)
         if self._engine is not None and self._engine.why:
             self.note(f"the engine is not asked before a launch: {self._engine.why}")
-            return
         for refused in found:
             self._write(refused, journal, finished)
 
@@ -169,12 +187,13 @@ class Ladder:
         if items not in self._asked:
             problem = self.search.recipe.problem
             config, unset = problem.config(items), problem.unset_env(items)
-            if self._engine is None:
-                found = unknown("the engine is not asked")
-            else:
+            found = unknown("the engine is not asked")
+            if self._engine is not None and not self._engine.why:
                 if not self._asked:
                     self.event("importing the engine, to ask it before anything is launched")
                 found = self._engine.resolve(config, unset)
+            if not self._imports:
+                found = judged(config, self._rules, self._table, self._table.version)
             key = effective_key(found, config.env_values() | dict.fromkeys(unset, "(unset)"))
             self._asked[items] = Asked(found, diagnosis_of(found), key)
         return self._asked[items]
@@ -214,7 +233,8 @@ class Ladder:
             capture=_capture(asked, log), diagnosis=diagnosis, seen=Seen.FAILS, reason=""
         )
         entry = entry_of(number, trial, problem, result, ())
-        return replace(entry, early=True, rung="resolution", saved_s=self._saved(resolution))
+        rung = "resolution" if resolution.basis == "engine" else "static"
+        return replace(entry, early=True, rung=rung, saved_s=self._saved(resolution))
 
     def _saved(self, resolution: Resolution) -> float:
         """Seconds of the launch that a refusal saved, at least: it would import the engine, too."""

@@ -7,15 +7,16 @@ Not: the engine's side (triage.launch.inside).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.core.config import Config, ServerCommand
+from triage.core.constraints import judged
 from triage.core.diagnosis import Diagnosis
 from triage.core.flags import FlagTable
 from triage.core.hide import hide_config
 from triage.core.resolution import Override, Resolution, overrides
-from triage.errors import HostError, UsageError, hint
+from triage.errors import UsageError, hint
 from triage.launch.resolver import EACH_S
 from triage.render.resolution_text import moved_besides
 from triage.session.logs import flag_table
@@ -43,13 +44,8 @@ def resolve_command(
 
     Raises:
         UsageError: a part of the command is not known here, or the Python does not exist.
-        HostError: the command starts a container, and no Python was named.
+        HostError: this machine has no free block of ports.
     """
-    if command.wrapper and python is None:
-        raise HostError(
-            "the command starts a container: its engine cannot be asked from here",
-            hint="triage resolve --python /path/to/python CMDFILE",
-        )
     for part, written in command.unresolved:
         if part not in ("--host", "--port"):
             raise UsageError(
@@ -60,10 +56,25 @@ def resolve_command(
         raise UsageError(f"{python} does not exist", hint=hint("ls", Path(python).parent))
     table = flag_table()
     config = command.config
-    with Engine(command.program, cwd=Path(command.cwd or "."), python=python) as engine:
+    program = () if command.wrapper else command.program
+    with Engine(program, cwd=Path(command.cwd or "."), python=python) as engine:
         resolution = engine.resolve(config)
-        import_s, asked = engine.import_s, not engine.why
+        import_s, asked, why = engine.import_s, not engine.why, engine.why
+    if command.wrapper and python is None:
+        why = "the command starts a container"
+    if why:
+        resolution = by_knowledge(config, table, why)
     return _resolved(resolution, config, table, command, import_s=import_s, asked=asked)
+
+
+def by_knowledge(config: Config, table: FlagTable, why: str) -> Resolution:
+    """What triage's own rules say, where the engine cannot be asked; `why` says why not."""
+    from triage.knowledge.rules import load_rules
+
+    found = judged(config, load_rules(table.version), table, table.version)
+    if found.verdict == "unknown":
+        return replace(found, reason=f"the engine cannot be asked ({why}), and {found.reason}")
+    return found
 
 
 def _resolved(
