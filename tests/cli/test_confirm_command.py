@@ -18,6 +18,8 @@ from command_line import Run, is_an_error
 from triage.replay.landscape import Ending, write_landscape
 
 pytestmark = pytest.mark.real
+# Patience shrinks with the speed, and the processes of a busy machine do not.
+FAST = ("--speed", "1000", "--patience", "10h")
 COMMAND = "python -m sglang.launch_server --model-path /m --port 31000"
 
 
@@ -43,7 +45,7 @@ def checks(document: dict[str, Any]) -> dict[str, str]:
 def test_a_command_is_confirmed_with_load_and_repeated_starts(triage: Run, tmp_path: Path) -> None:
     command, landscape = served(tmp_path, accept_length=2.4, flags="--speculative-algorithm EAGLE")
     done = triage(
-        "confirm", command, "--landscape", landscape, "--speed", "1000", "--concurrency", "1,16",
+        "confirm", command, "--landscape", landscape, *FAST, "--concurrency", "1,16",
         "--repeat", "2", "--session", "s", "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -81,7 +83,7 @@ def test_a_server_that_only_seems_to_work_is_refused(
 ) -> None:
     flags = "--speculative-algorithm EAGLE" if "accept_length" in serves else ""
     command, landscape = served(tmp_path, flags=flags, **serves)
-    done = triage("confirm", command, "--landscape", landscape, "--speed", "1000", "--session", "s")
+    done = triage("confirm", command, "--landscape", landscape, *FAST, "--session", "s")
     assert done.returncode == 12, done.stderr
     assert done.stdout.startswith("simulated: not confirmed: ")
     assert re.search(says, " ".join(done.stdout.split())), done.stdout
@@ -94,7 +96,7 @@ def test_a_server_that_only_seems_to_work_is_refused(
 
 def test_green_health_while_generation_fails_is_refused(triage: Run, tmp_path: Path) -> None:
     command, landscape = served(tmp_path, answers="error")
-    done = triage("confirm", command, "--landscape", landscape, "--speed", "100", "--session", "s")
+    done = triage("confirm", command, "--landscape", landscape, *FAST, "--session", "s")
     assert done.returncode == 12, done.stderr
     said = " ".join(done.stdout.split())
     assert "not confirmed: the launch failed: it answers no generation: HTTP 500" in said
@@ -104,17 +106,15 @@ def test_green_health_while_generation_fails_is_refused(triage: Run, tmp_path: P
 
 def test_a_pool_smaller_than_the_context_is_refused(triage: Run, tmp_path: Path) -> None:
     command, landscape = served(tmp_path, model={"kv_tokens": 300})
-    done = triage("confirm", command, "--landscape", landscape, "--speed", "1000")
+    done = triage("confirm", command, "--landscape", landscape, *FAST)
     assert done.returncode == 12
     said = " ".join(done.stdout.split())
     assert "the KV pool of 300 tokens is smaller than the context of 512" in said
 
 
 def test_an_error_under_load_is_refused_and_named(triage: Run, tmp_path: Path) -> None:
-    command, landscape = served(tmp_path, fails_above=2)
-    done = triage(
-        "confirm", command, "--landscape", landscape, "--speed", "1000", "--concurrency", "1,32"
-    )
+    command, landscape = served(tmp_path, fails_after=20)
+    done = triage("confirm", command, "--landscape", landscape, *FAST, "--concurrency", "1,32")
     assert done.returncode == 12, done.stdout
     said = " ".join(done.stdout.split())
     assert re.search(r"not confirmed: at 32 requests at once \d+ of 32 failed: HTTP 503", said)
@@ -124,6 +124,7 @@ def test_a_recipe_says_what_load_its_confirmation_puts(triage: Run, tmp_path: Pa
     _, landscape = served(tmp_path)
     (tmp_path / "r.yaml").write_text(
         "schema: triage.recipe/1\nname: test\nengine: replay\nspeed: 1000\n"
+        "launch: {patience: {silent: 10h, total: 100h}}\n"
         f"landscape: {landscape}\nbaseline: {{flags: {{model-path: /m}}}}\n"
         "confirm: {requests: 3, concurrency: [1, 4], tokens: 5}\n"
     )

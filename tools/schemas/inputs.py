@@ -190,7 +190,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     "Serving": {
         "answers": "What a generation is answered with.",
         "accept_length": "Accept length that /server_info tells; none: it tells nothing.",
-        "fails_above": "Beyond so many requests at once the answer is HTTP 503.",
+        "fails_after": "After so many answers each further one is HTTP 503.",
     },
     "FrameAt": {
         "file": "Path below the engine's package.",

@@ -100,7 +100,7 @@ def _launch(path: Path, speed: float, words: list[str]) -> int:
     cast.manner = Manner(
         answers=entry.serves.answers,
         accept_length=entry.serves.accept_length,
-        fails_above=entry.serves.fails_above,
+        fails_after=entry.serves.fails_after,
         pool_tokens=landscape.model.kv_tokens,
         context=landscape.model.context,
     )

@@ -88,7 +88,7 @@ class Serving(_Strict):
 
     answers: Literal["words", "garbage", "noise", "empty", "changing", "error"] = "words"
     accept_length: Annotated[float, Field(ge=1, le=100)] | None = None
-    fails_above: Annotated[int, Field(ge=1)] | None = None  # requests at once: beyond, HTTP 503
+    fails_after: Annotated[int, Field(ge=1)] | None = None  # so many answers: then HTTP 503
 
 
 class Ending(_Strict):

@@ -23,7 +23,7 @@ class Manner:
 
     answers: str = "words"
     accept_length: float | None = None
-    fails_above: int | None = None
+    fails_after: int | None = None
     pool_tokens: int = 0
     context: int = 0
 

@@ -49,7 +49,7 @@ class Front(ThreadingHTTPServer):
         self.args = args
         self.log = log
         self.manner = manner
-        self.busy = 0  # generations that are being answered
+        self.answered = 0  # generations
         self.count = threading.Lock()
         self.warm = False
         super().__init__((host, port), _Handler)
@@ -111,22 +111,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(400, {"error": {"message": f"Bad value: {error}"}})
 
     def _in_turn(self, answer: Callable[[dict[str, Any]], None], body: dict[str, Any]) -> None:
-        """Answer a generation, unless this server fails at it or has too many of them."""
+        """Answer a generation, unless this server fails at it, or has answered enough."""
         front = self.server
         with front.count:
-            front.busy += 1
-            most = front.manner.fails_above
-            full = most is not None and front.busy > most
-        try:
-            if front.manner.answers == "error":
-                self._answer(500, {"error": {"message": "the model worker does not answer"}})
-            elif full:
-                self._answer(503, {"error": {"message": f"more than {most} requests at once"}})
-            else:
-                answer(body)
-        finally:
-            with front.count:
-                front.busy -= 1
+            front.answered += 1
+            most = front.manner.fails_after
+            over = most is not None and front.answered > most
+        if front.manner.answers == "error":
+            self._answer(500, {"error": {"message": "the model worker does not answer"}})
+        elif over:
+            self._answer(503, {"error": {"message": f"the worker is gone after {most} answers"}})
+        else:
+            answer(body)
 
     def _generate(self, body: dict[str, Any]) -> None:
         given = body.get("text", body.get("input_ids"))
