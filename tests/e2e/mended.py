@@ -114,9 +114,6 @@ FAILURES = {
          "--lora-target-modules", "q_proj"), "hf-hub-offline",
         env={"PYTHONPATH": str(ROOT / "tools/stubs")},
     ),
-    "custom-code": Failure(
-        "a model with code of its own", (), "trust-remote-code", model="custom-code",
-    ),
     "more-stages-than-layers": Failure(
         "more pipeline stages than layers",
         ("--json-model-override-args", '{"num_hidden_layers":1}', "--pp-size", "2"),
