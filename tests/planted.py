@@ -39,11 +39,12 @@ HEALTHY: dict[str, str] = {
     "proc/self/status": "Name:\tx\nMems_allowed_list:\t0-1\n",
     "proc/self/cgroup": "0::/\n",
     "proc/self/mountinfo": "27 1 254:0 / / rw - ext4 /dev/vda rw\n",
+    "proc/uptime": "90000.00 80000.00\n",
     "proc/modules": "nvidia 1 0 - Live 0x0\nnvidia_peermem 1 0 - Live 0x0\n",
     "proc/77/comm": "nv-fabricmanage\n",
-    "usr/share/nvidia/nvswitch/fabricmanager.version": "580.95.05\n",
+    "usr/bin/nv-fabricmanager": "#!/bin/sh\necho 'Fabric Manager version is : 580.95.05'\n",
     "etc/hosts": "127.0.0.1 localhost\n10.0.0.7 node-7\n",
-    "dev/kmsg": "6,1,1,-;NVRM: loading NVIDIA UNIX Open Kernel Module 580.95.05\n",
+    "dev/kmsg": "6,1,1000,-;NVRM: loading NVIDIA UNIX Open Kernel Module 580.95.05\n",
     "dev/nvidia0": "",
     "dev/nvidia-nvswitch0": "",
     "dev/nvidia-caps/nvidia-cap1": "",
@@ -97,7 +98,7 @@ class Node:
         """The sound node, with the fault in the place of what it replaces."""
         for name, text in {**HEALTHY, **fault.get("root", {})}.items():
             if text is not None:
-                _write(self.root / name, text)
+                _write(self.root / name, text, mode=0o755 if "/bin/" in name else None)
         (self.root / "dev/shm").mkdir(parents=True, exist_ok=True)
         for name in ("proc", "home"):
             (self.folder / name).mkdir(exist_ok=True)

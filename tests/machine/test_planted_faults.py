@@ -30,7 +30,7 @@ FAULTS: dict[str, tuple[str, str | None, dict[str, Any], str]] = {
     "a lost gpu": ("gpu-lost", None, {"gpus": ["3.fail.*=15"]}, "gpu is lost"),
     "a gpu off the bus": (
         "xid", None,
-        {"root": {"dev/kmsg": "3,9,9,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=7, GPU has fallen off\n"}},
+        {"root": {"dev/kmsg": "3,9,89999000000,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=7, GPU has fallen off\n"}},
         "Xid (PCI:0000:1b:00): 79"),
     "no driver": ("no-gpu", COMMAND, {"gpus": ["system.fail.nvmlInit_v2=12"]}, "libnvidia-ml.so.1"),
     "no gpu at all": ("no-gpu", COMMAND, {"gpus": ["system.count=0"]}, "counts no GPU"),
@@ -51,7 +51,7 @@ FAULTS: dict[str, tuple[str, str | None, dict[str, Any], str]] = {
         "nvls-without-fabric", f"{COMMAND} --enable-nccl-nvls", {"gpus": H100_PCIE}, "NVML"),
     "another fabric manager": (
         "fabric-manager-version", None,
-        {"root": {"usr/share/nvidia/nvswitch/fabricmanager.version": "570.10.01\n"}}, "570.10.01"),
+        {"root": {"usr/bin/nv-fabricmanager": "#!/bin/sh\necho Fabric Manager version is : 570.10.01\n"}}, "570.10.01"),
     "memory that a dead process holds": (
         "gpu-memory-held", None, {"leaked": {"5": 70000}}, "by no process"),
     "a package in two versions": (

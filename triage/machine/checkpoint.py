@@ -27,9 +27,9 @@ _POINTER = b"version https://git-lfs"
 _PAGES = (b"<!doctype", b"<html", b"<?xml")
 
 
-def model(name: str, env: Mapping[str, str]) -> Fact[Model]:
+def model(name: str, env: Mapping[str, str], cwd: Path = Path()) -> Fact[Model]:
     """The checkpoint that a command names: a folder, or a hub id that is in the local cache."""
-    folder = Path(name).expanduser()
+    folder = cwd / Path(name).expanduser()
     if not folder.is_dir():
         cached = snapshot(name, env)
         if cached is None:
@@ -80,7 +80,7 @@ def _parsed(path: Path) -> Mapping[str, object] | str:
         return "it is a web page"
     try:
         value = json.loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return str(error)
     return value if isinstance(value, dict) else {}
 
@@ -125,7 +125,7 @@ def _header_fault(size: int, length: int, file: object) -> str:
             for name, entry in header.items()
             if name != "__metadata__"
         ]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return "the header cannot be read"
     want = 8 + length + max(ends, default=0)
     if size < want:
@@ -140,7 +140,7 @@ def _missing(folder: Path) -> tuple[str, ...]:
     try:
         index = json.loads((folder / _INDEX).read_bytes())
         names = {str(name) for name in index["weight_map"].values()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ()
     return tuple(sorted(name for name in names if not (folder / name).exists()))
 
@@ -171,11 +171,15 @@ def snapshot(name: str, env: Mapping[str, str]) -> Path | None:
     return found[-1] if found else None
 
 
-def hub(name: str, env: Mapping[str, str], *, ask: bool) -> Fact[Hub]:
+def hub(name: str, env: Mapping[str, str], cwd: Path = Path(), *, ask: bool) -> Fact[Hub]:
     """What is known of a model that is named by its hub id; `ask` sends one request to the hub."""
     from triage.core.doctor.facts import NO_HUB
 
-    if Path(name).expanduser().exists() or name.count("/") != 1 or name.startswith(("/", ".")):
+    if (
+        (cwd / Path(name).expanduser()).exists()
+        or name.count("/") != 1
+        or name.startswith(("/", "."))
+    ):
         return NO_HUB
     cached = snapshot(name, env)
     token = env.get("HF_TOKEN") or env.get("HUGGING_FACE_HUB_TOKEN") or ""

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from triage.core.doctor.facts import NO_COMMAND, NO_DRAFT, NO_HUB, NO_MODEL, Facts, Launch
 from triage.core.machine.facts import Fact, Unavailable, known_or
-from triage.core.machine.gpus import DRIVER_SILENT, Gpus
 from triage.core.machine.host import BusyPort
 from triage.core.machine.models import Hub, Model
 from triage.core.machine.packages import Environment, Tools
@@ -23,11 +21,14 @@ from triage.machine.checkpoint import hub, model
 from triage.machine.disks import extension_locks, places
 from triage.machine.environment import environment
 from triage.machine.gpus import gpus
-from triage.machine.host import host
+from triage.machine.host import host, unknown_host
+from triage.machine.patience import Reading
 from triage.machine.tools import tools
 
 PATIENCE_S = 5.0
+DRIVER = "the driver"
 SIMULATED = Unavailable("the simulated engine does not use it")
+ELSEWHERE = Unavailable("the launch is made on another machine")
 INSIDE = Unavailable("it is inside a container that does not run yet")
 
 
@@ -47,56 +48,77 @@ def collect(
     folders are not this machine's.
     """
     env: Mapping[str, str] = os.environ if isinstance(launch, Unavailable) else launch.env
-    found = _within_patience()
+    asked = None if isinstance(launch, Unavailable) or contained else launch
+    other = INSIDE if contained else NO_COMMAND
+    # Side by side: each may wait for a driver, a disk or a name server.
+    cards = Reading(DRIVER, gpus, PATIENCE_S)
+    own = Reading("the host", lambda: host(root), PATIENCE_S)
+    inside = Reading(
+        "Python",
+        lambda: INSIDE if contained else environment(python or interpreter(launch), env, root),
+        PATIENCE_S,
+    )
+    disks = Reading("a disk", lambda: places(env), PATIENCE_S)
+    locks = Reading("a disk", lambda: extension_locks(env), PATIENCE_S)
+    target = Reading("the checkpoint", lambda: _model(asked, "model-path", other), PATIENCE_S)
+    draft = Reading(
+        "the draft", lambda: _model(asked, "speculative-draft-model-path", other), PATIENCE_S
+    )
+    named = Reading("the hub", lambda: _hub(asked, other, ask=ask_hub), 2 * PATIENCE_S)
+    found, packages = cards.fact(), inside.fact()
     blackwell = not isinstance(found, Unavailable) and any(
         known_or(gpu.capability, (0, 0))[0] >= 10  # noqa: PLR2004
         for gpu in found.devices
     )
-    inside = INSIDE if contained else environment(python or interpreter(launch), env, root)
-    folders = () if isinstance(inside, Unavailable) else _folders(inside)
-    asked = None if isinstance(launch, Unavailable) or contained else launch
-    other = INSIDE if contained else NO_COMMAND
+    folders = () if isinstance(packages, Unavailable) else _folders(packages)
+    machine, chain = own.fact(), tools(env, folders, blackwell=blackwell)
     return Facts(
-        host=host(root),
+        host=unknown_host(machine) if isinstance(machine, Unavailable) else machine,
         gpus=found,
-        python=inside,
-        tools=tools(env, folders, blackwell=blackwell),
-        places=places(env),
-        locks=extension_locks(env),
+        python=packages,
+        tools=chain,
+        places=known_or(disks.fact(), ()),
+        locks=locks.fact(),
         launch=launch,
         ports=ports,
-        model=_model(asked, "model-path") if asked else other,
-        draft=_model(asked, "speculative-draft-model-path") if asked else other,
-        hub=_hub(asked, ask=ask_hub) if asked else other,
+        model=target.fact(),
+        draft=draft.fact(),
+        hub=named.fact(),
         env=dict(os.environ),
     )
 
 
-def simulated_facts(root: Path = Path("/")) -> Facts:
-    """What machine this is, and no more: nothing is launched that would depend on it."""
+def machine_facts(root: Path = Path("/"), why: Unavailable = SIMULATED) -> Facts:
+    """What machine this is, and no more: of the rest nothing matters to what is launched."""
+    cards = Reading(DRIVER, gpus, PATIENCE_S)
+    own = Reading("the host", lambda: host(root), PATIENCE_S).fact()
     return Facts(
-        host=host(root),
-        gpus=_within_patience(),
-        python=SIMULATED,
+        host=unknown_host(own) if isinstance(own, Unavailable) else own,
+        gpus=cards.fact(),
+        python=why,
         tools=Tools(
-            cuda_home="", cuda_home_exists=False, toolkit="", nvcc=SIMULATED, ptxas=SIMULATED,
-            compiler=SIMULATED, ninja=SIMULATED, cuobjdump=SIMULATED, cuda_headers=SIMULATED,
+            cuda_home="", cuda_home_exists=False, toolkit="", nvcc=why, ptxas=why,
+            compiler=why, ninja=why, cuobjdump=why, cuda_headers=why,
         ),
         places=(),
-        locks=SIMULATED,
+        locks=why,
     )  # fmt: skip
 
 
-def _model(launch: Launch, flag: str) -> Fact[Model]:
+def _model(launch: Launch | None, flag: str, other: Unavailable) -> Fact[Model]:
+    if launch is None:
+        return NO_DRAFT if "draft" in flag and other == NO_COMMAND else other
     name = launch.text(flag)
     if not name:
         return NO_DRAFT if "draft" in flag else NO_MODEL
-    return model(name, launch.env)
+    return model(name, launch.env, Path(launch.cwd))
 
 
-def _hub(launch: Launch, *, ask: bool) -> Fact[Hub]:
+def _hub(launch: Launch | None, other: Unavailable, *, ask: bool) -> Fact[Hub]:
+    if launch is None:
+        return other
     name = launch.text("model-path")
-    return hub(name, launch.env, ask=ask) if name else NO_HUB
+    return hub(name, launch.env, Path(launch.cwd), ask=ask) if name else NO_HUB
 
 
 def _folders(inside: Environment) -> tuple[str, ...]:
@@ -112,6 +134,8 @@ def interpreter(launch: Fact[Launch]) -> str:
         for word in launch.program:
             name = word.rpartition("/")[2]
             if name.startswith("python"):
+                if "/" in word:
+                    return str(Path(launch.cwd) / word)
                 return shutil.which(word, path=path) or word
             if name in ("sglang", "vllm"):
                 script = shutil.which(word, path=path)
@@ -128,17 +152,3 @@ def _shebang(script: str) -> str:
         return script
     words = first.removeprefix(b"#!").split()
     return words[-1].decode(errors="replace") if first.startswith(b"#!") and words else script
-
-
-def _within_patience() -> Fact[Gpus]:
-    """NVML's answer, or that there is none in time: a driver that hangs must not hang us."""
-    answer: list[Fact[Gpus]] = []
-    asking = threading.Thread(target=lambda: answer.append(gpus()), daemon=True)
-    try:
-        asking.start()
-    except RuntimeError:  # no thread may be started here, which a check tells
-        return gpus()
-    asking.join(PATIENCE_S)
-    if not answer:
-        return Unavailable(DRIVER_SILENT, "nvidia-smi")
-    return answer[0]

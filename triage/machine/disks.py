@@ -30,11 +30,21 @@ CACHES = (
 
 def disk(path: Path) -> Fact[Disk]:
     """The file system of a path, or of its nearest folder that exists."""
+    barred = False
+    place = Path("/")
+    for place in (path.absolute(), *path.absolute().parents):
+        try:
+            place.stat()
+        except PermissionError:
+            barred = True
+        except OSError:
+            continue  # it is not there yet
+        else:
+            break
     try:
-        place = next(p for p in (path.absolute(), *path.absolute().parents) if p.exists())
         space = os.statvfs(place)
-    except (OSError, StopIteration) as error:
-        return Unavailable(f"{path}: {error}")
+    except OSError as error:
+        return Unavailable(f"{path}: {error.strerror}")
     mount, kind = _mount(place)
     read_only = bool(space.f_flag & os.ST_RDONLY)
     return Disk(
@@ -42,7 +52,7 @@ def disk(path: Path) -> Fact[Disk]:
         mount=mount,
         kind=kind,
         read_only=read_only,
-        writable=not read_only and os.access(place, os.W_OK | os.X_OK),
+        writable=not (barred or read_only) and os.access(place, os.W_OK | os.X_OK),
         total_mib=space.f_blocks * space.f_frsize >> 20,
         free_mib=space.f_bavail * space.f_frsize >> 20,
     )

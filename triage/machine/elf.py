@@ -41,7 +41,9 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
             if data[:6] != b"\x7fELF\x02\x01":
                 raise NotElfError(f"{path} is no shared object of 64 bits")
             yield data
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, OverflowError, ValueError) as error:
+        if isinstance(error, NotElfError):
+            raise
         raise NotElfError(f"{path} is cut") from error
 
 

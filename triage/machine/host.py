@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import resource
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,10 +24,14 @@ from triage.core.machine.facts import Fact, Unavailable
 from triage.core.machine.host import FabricManager, Host, Segment
 from triage.machine.disks import disk
 from triage.machine.kernel import refused_calls, xids
+from triage.machine.patience import Reading
 
 T = TypeVar("T")
 _MANAGER = "nv-fabricmanager"
+_VERSION = re.compile(r"\d{3}\.\d+(?:\.\d+)?")
 _SHOWN_FOLDERS = ("nvidia-caps-imex-channels", "nvidia-caps", "infiniband")
+_LOOK_S = 1.0
+_NAME_S = 1.0
 _UNLIMITED = 1 << 62  # cgroup v1 writes a number near 2^63 for "no limit"
 
 
@@ -56,12 +62,12 @@ def host(root: Path = Path("/")) -> Host:
         xids=xids(root),
         devices=_try(lambda: _devices(root)),
         modules=_try(lambda: _modules(root)),
-        fabric_manager=_fabric_manager(root, contained=contained),
+        fabric_manager=_try(lambda: _fabric_manager(root, contained=contained)),
         compat_libcuda=_compat(root),
     )
 
 
-def _try(read: Callable[[], T]) -> T | Unavailable:
+def _try(read: Callable[[], T | Unavailable]) -> T | Unavailable:
     """What a reader finds, or why it finds nothing."""
     try:
         return read()
@@ -150,11 +156,18 @@ def _segments(root: Path) -> tuple[Segment, ...]:
 
 
 def _in_use(root: Path) -> set[tuple[int, int]]:
-    """Device and inode of every shared-memory file that a process maps or holds open."""
+    """Device and inode of every shared-memory file that a process maps or holds open.
+
+    Raises:
+        TimeoutError: there are more processes than can be looked through in time.
+    """
     used: set[tuple[int, int]] = set()
+    until = time.monotonic() + _LOOK_S
     for process in (root / "proc").iterdir():
         if not process.name.isdigit():
             continue
+        if time.monotonic() > until:
+            raise TimeoutError(0, f"more processes than {_LOOK_S:g} s are enough for", "/proc")
         try:
             for line in (process / "maps").read_bytes().splitlines():
                 if b"/dev/shm/" in line:
@@ -175,7 +188,7 @@ def _limit(which: int, unit: int) -> Fact[int | None]:
     return None if hard == resource.RLIM_INFINITY else hard // unit
 
 
-def _addresses(root: Path, name: str) -> tuple[str, ...]:
+def _addresses(root: Path, name: str) -> tuple[str, ...] | Unavailable:
     """What the host's own name stands for, from /etc/hosts, else from the resolver."""
     found = []
     for line in (root / "etc/hosts").read_text().splitlines():
@@ -183,7 +196,10 @@ def _addresses(root: Path, name: str) -> tuple[str, ...]:
         if name in words[1:]:
             found.append(words[0])
     if not found and root == Path("/"):
-        found = [str(entry[4][0]) for entry in socket.getaddrinfo(name, None)]
+        asked = Reading("the name server", lambda: socket.getaddrinfo(name, None), _NAME_S).fact()
+        if isinstance(asked, Unavailable):
+            return asked
+        found = [str(entry[4][0]) for entry in asked]
     return tuple(dict.fromkeys(found))
 
 
@@ -227,44 +243,42 @@ def _container(root: Path) -> bool:
 
 
 def _fabric_manager(root: Path, *, contained: bool) -> Fact[FabricManager]:
-    """The service by its process; its version from the file of its library."""
-    running = False
-    try:
-        for process in (root / "proc").iterdir():
-            if process.name.isdigit():
-                try:
-                    running = (process / "comm").read_text().strip() == _MANAGER[:15]
-                except OSError:
-                    continue
-                if running:
-                    break
-    except OSError as error:
-        return Unavailable(f"/proc: {error.strerror}")
+    """The service by its process, and the version that its program tells."""
+    running = any(
+        _comm(process) == _MANAGER[:15]  # the kernel keeps 15 characters
+        for process in (root / "proc").iterdir()
+        if process.name.isdigit()
+    )
     if contained and not running:
         return Unavailable("processes of the host are not seen from a container")
     return FabricManager(running=running, version=_manager_version(root))
 
 
+def _comm(process: Path) -> str:
+    try:
+        return (process / "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def _manager_version(root: Path) -> str:
-    """As the package wrote it beside its configuration; "" if it did not."""
-    for place in ("usr/share/nvidia/nvswitch", "var/log"):
-        for name in ("fabricmanager.version", "fabricmanager.log"):
-            try:
-                text = (root / place / name).read_text(errors="replace")
-            except OSError:
-                continue
-            for word in reversed(text.replace("version:", " ").split()):
-                parts = word.strip(".,;").split(".")
-                if len(parts) in (2, 3) and all(p.isdigit() for p in parts) and int(parts[0]) > 400:  # noqa: PLR2004
-                    return ".".join(parts)
-    return ""
+    """What `nv-fabricmanager --version` says: Fabric Manager version is : 580.95.05."""
+    program = root / "usr/bin" / _MANAGER
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, timeout=2, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = _VERSION.search(done.stdout.decode(errors="replace"))
+    return match[0] if match else ""
 
 
 def _compat(root: Path) -> tuple[str, ...]:
     """Copies of libcuda for forward compatibility that the loader is told of."""
     try:
         told = (root / "etc/ld.so.conf.d").iterdir()
-        folders = [line.strip() for file in told for line in file.read_text().splitlines()]
+        folders = [
+            line.strip() for file in told for line in file.read_text(errors="replace").splitlines()
+        ]
     except OSError:
         folders = []
     folders += os.environ.get("LD_LIBRARY_PATH", "").split(":")
@@ -274,3 +288,14 @@ def _compat(root: Path) -> tuple[str, ...]:
             place = root / folder.lstrip("/") if root != Path("/") else Path(folder)
             copies += [str(p) for p in sorted(place.glob("libcuda.so*"))]
     return tuple(copies)
+
+
+def unknown_host(why: Unavailable) -> Host:
+    """A host of which nothing could be read in time."""
+    return Host(
+        system=platform.system(), kernel=platform.release(), container=False, glibc=why,
+        memory_total_mib=why, memory_available_mib=why, memory_limit_mib=why, cma_kib=why,
+        shm=why, segments=why, memlock_kib=why, nofile=why, name="", addresses=why,
+        mempolicy=why, clone3=why, numa_allowed=why, xids=why, devices=why, modules=why,
+        fabric_manager=why, compat_libcuda=(),
+    )  # fmt: skip

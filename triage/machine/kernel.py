@@ -40,7 +40,7 @@ def xids(root: Path) -> Fact[tuple[Xid, ...]]:
             except OSError:
                 continue
         return text
-    return _found(text)
+    return _found(text, _uptime(root))
 
 
 def _ring(path: Path) -> str | Unavailable:
@@ -72,11 +72,26 @@ def _ring(path: Path) -> str | Unavailable:
     return b"".join(parts).decode(errors="replace")
 
 
-def _found(text: str) -> tuple[Xid, ...]:
-    return tuple(
-        Xid(device=match[1], code=int(match[2]), text=match[0].strip()[:160])
-        for match in _XID.finditer(text)
-    )
+def _found(text: str, uptime_s: float | None = None) -> tuple[Xid, ...]:
+    found = []
+    for line in text.split("\n"):
+        if match := _XID.search(line):
+            # 3,1234,56789012,-;NVRM: ...: the third word is microseconds since the boot
+            stamp = line.partition(";")[0].split(",")
+            age: Fact[float] = Unavailable("the log does not tell when")
+            if uptime_s is not None and len(stamp) > 2 and stamp[2].isdecimal():  # noqa: PLR2004
+                age = max(0.0, uptime_s - int(stamp[2]) / 1e6)
+            said = match[0].strip()[:160]
+            found.append(Xid(device=match[1], code=int(match[2]), text=said, age_s=age))
+    return tuple(found)
+
+
+def _uptime(root: Path) -> float | None:
+    """Seconds since the boot."""
+    try:
+        return float((root / "proc/uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def refused_calls() -> dict[str, Fact[str]]:

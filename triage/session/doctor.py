@@ -22,7 +22,7 @@ from triage.core.machine.facts import Fact, Unavailable
 from triage.core.machine.host import BusyPort
 from triage.errors import HostError, UsageError, hint
 from triage.launch.sockets import holder, listeners
-from triage.machine.collect import collect, simulated_facts
+from triage.machine.collect import ELSEWHERE, SIMULATED, collect, machine_facts
 from triage.recipe import load_recipe
 from triage.session.logs import flag_table
 
@@ -79,11 +79,14 @@ def _launch_of(target: Path) -> tuple[Launch, bool]:
     if str(target) != "-" and "triage.recipe/" in target.read_text(errors="replace")[:4000]:
         recipe = load_recipe(target, flag_table())
         config = recipe.problem.config(recipe.problem.keys())
-        return _launch(config, dict(recipe.env), recipe.command), False
+        launch = _launch(config, dict(recipe.env), recipe.command, recipe.cwd)
+        return launch, recipe.target == "container"
     command = read_command_file(target, flag_table())
     unknown = tuple(note for note in command.notes if " is no flag of " in note)
     launch = replace(
-        _launch(command.config, {}, command.program), problems=command.problems, unknown=unknown
+        _launch(command.config, {}, command.program, Path(command.cwd or ".")),
+        problems=command.problems,
+        unknown=unknown,
     )
     return launch, bool(command.wrapper)
 
@@ -92,9 +95,10 @@ def _launch(
     config: Config,
     env: Mapping[str, str],
     program: tuple[str, ...],
+    cwd: Path,
 ) -> Launch:
     whole = {**os.environ, **env, **config.env_values()}
-    return Launch(config=config, env=whole, program=program)
+    return Launch(config=config, env=whole, program=program, cwd=str(cwd))
 
 
 def busy_ports(launch: Launch) -> tuple[BusyPort, ...]:
@@ -126,14 +130,16 @@ def _command(pid: int) -> str:
 def before_search(search: Search) -> Examination:
     """The checks that matter to a search, quickly: of the whole wanted configuration.
 
-    The simulated engine touches nothing of the machine: its facts are noted and not judged.
+    What is launched elsewhere, or simulated, does not depend on this machine: its facts are
+    noted and not judged.
     """
     recipe = search.recipe
-    if search.replay is not None:
-        return Examination(target="", facts=simulated_facts(), outcomes=())
+    if search.replay is not None or recipe.target == "slurm":
+        why = ELSEWHERE if search.replay is None else SIMULATED
+        return Examination(target="", facts=machine_facts(why=why), outcomes=())
     config = recipe.problem.config(recipe.problem.keys())
-    launch = _launch(config, dict(recipe.env), recipe.command)
-    facts = collect(launch)
+    launch = _launch(config, dict(recipe.env), recipe.command, recipe.cwd)
+    facts = collect(launch, contained=recipe.target == "container")
     return Examination(target="", facts=facts, outcomes=examine(facts, _relevant(launch)))
 
 

@@ -36,13 +36,15 @@ _OLDER = {
 class Launch:
     """A launch that is asked about: flags as they are typed, and its whole environment.
 
-    `program` is what stands before the flags. `problems` are what the engine will refuse
-    in the command line, as its reader found it; `unknown` are flags of no known version.
+    `program` is what stands before the flags, `cwd` the folder it is started in.
+    `problems` are what the engine will refuse in the command line, as its reader found it;
+    `unknown` are flags of no known version.
     """
 
     config: Config
     env: Mapping[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ()
+    cwd: str = "."
     problems: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
@@ -66,7 +68,7 @@ class Launch:
     def number(self, name: str, usual: int) -> int:
         """A flag's value as a whole number, or what is usual."""
         text = self.text(name)
-        return int(text) if text.isdigit() else usual
+        return int(text) if text.isascii() and text.isdigit() else usual
 
     @property
     def tp(self) -> int:

@@ -186,11 +186,20 @@ def checkpoint(facts: Facts) -> Iterator[Hit]:
         if wrong:
             told = tuple(f"{file.name}: {file.fault}" for file in wrong[:4])
             more = (f"and {len(wrong) - 4} more",) if len(wrong) > 4 else ()  # noqa: PLR2004
-            say = f"{len(wrong)} weight file{'s' * (len(wrong) > 1)} of {model.name} broken."
+            are = "file is" if len(wrong) == 1 else "files are"
+            say = f"{len(wrong)} weight {are} broken in {model.name}."
             yield Hit(say, (*told, *more), _again(model.name))
         if model.missing:
-            say = f"{len(model.missing)} weight file{'s' * (len(model.missing) > 1)} missing."
+            are = "file is" if len(model.missing) == 1 else "files are"
+            say = f"{len(model.missing)} weight {are} missing in {model.name}."
             yield Hit(say, model.missing[:4], _again(model.name))
+
+        dummy = not isinstance(facts.launch, Unavailable) and (
+            facts.launch.text("load-format") == "dummy"
+        )
+        if not model.weights and not model.missing and not dummy:
+            told = (f"{model.folder}: no .safetensors, .gguf, .bin or .pt",)
+            yield Hit(f"{model.name} has no weights.", told, _again(model.name))
 
 
 def _again(name: str) -> str:

@@ -18,11 +18,9 @@ from triage.core.machine.gpus import DRIVER_MISMATCH, DRIVER_SILENT, Gpu, Gpus, 
 FATAL_XIDS = {
     48: "uncorrectable memory error",
     62: "internal micro-controller halt",
-    63: "row remapping",
     64: "row remapping failed",
     74: "NVLink error",
     79: "the GPU has fallen off the bus",
-    92: "high rate of correctable errors",
     95: "uncontained memory error",
     119: "the GPU's system processor does not answer",
     120: "the GPU's system processor has failed",
@@ -30,6 +28,7 @@ FATAL_XIDS = {
     145: "NVLink error",
     149: "NVLink error",
 }
+OLD_S = 24 * 3600.0  # what happened before may have been mended by a reset since
 HELD_MIB = 1024  # what a driver, a monitor or a display may hold without harm
 UNEQUAL = 0.9  # Source: SGLang 0.5.23, distributed/bootstrap.py: 90 % of the best rank
 HALF = 0.5
@@ -92,7 +91,7 @@ def driver(facts: Facts) -> Iterator[Hit]:
     gpus = facts.gpus
     if isinstance(gpus, Unavailable) and gpus.reason == DRIVER_MISMATCH:
         yield Hit("The NVIDIA driver was updated without a restart.", (gpus.reason,), gpus.fix)
-    elif isinstance(gpus, Unavailable) and gpus.reason == DRIVER_SILENT:
+    elif isinstance(gpus, Unavailable) and gpus.reason.startswith(DRIVER_SILENT):
         told = (gpus.reason,)
         yield Hit("The NVIDIA driver hangs.", told, "dmesg | grep -i -e xid -e nvrm  # then reboot")
 
@@ -112,7 +111,9 @@ def no_gpu(facts: Facts) -> Iterator[Hit]:
         return
     gpus = facts.gpus
     inside = "docker run --gpus all ..." if facts.host.container else "nvidia-smi"
-    if isinstance(gpus, Unavailable) and gpus.reason not in (DRIVER_MISMATCH, DRIVER_SILENT):
+    if isinstance(gpus, Unavailable) and not gpus.reason.startswith(
+        (DRIVER_MISMATCH, DRIVER_SILENT)
+    ):
         yield Hit("The command wants a GPU, and none can be seen.", (gpus.reason,), inside)
     elif not isinstance(gpus, Unavailable) and not gpus.devices and not gpus.lost:
         say = f"driver {gpus.driver} counts no GPU"
@@ -150,11 +151,13 @@ def xid(facts: Facts) -> Iterator[Hit]:
     fatal = [x for x in known(facts.host.xids) if x.code in FATAL_XIDS]
     for device in dict.fromkeys(x.device for x in fatal):
         own = [x for x in fatal if x.device == device]
+        old = all(known_or(x.age_s, 0.0) > OLD_S for x in own)
         named = ", ".join(f"{c} ({FATAL_XIDS[c]})" for c in dict.fromkeys(x.code for x in own))
         yield Hit(
             f"The kernel log has Xid {named} for the GPU at {device}.",
             tuple(x.text for x in own[-2:]),
             f"nvidia-smi -i {device} --gpu-reset  # else reboot; if it comes back, replace it",
+            "warning" if old else None,
         )
 
 

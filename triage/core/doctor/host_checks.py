@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triage.core.doctor.checks import Hit, check
+from triage.core.doctor.checks import Hit, Severity, check
 from triage.core.doctor.facts import Facts
 from triage.core.machine.facts import Unavailable, known, known_or
 from triage.core.machine.gpus import Gpu
@@ -210,11 +210,17 @@ def hicache_memory(facts: Facts) -> Iterator[Hit]:
 )
 def numa_binding(facts: Facts) -> Iterator[Hit]:
     """SGLang starts its ranks under a memory policy; containers may forbid that."""
+    launch = facts.launch
+    env = facts.env if isinstance(launch, Unavailable) else launch.env
+    if env.get("SGLANG_NUMA_BIND_V2", "1").lower() in ("0", "false"):
+        return
+    engine = not isinstance(launch, Unavailable) and launch.is_engine
+    severity: Severity | None = None if engine else "warning"
     refused = known(facts.host.mempolicy)
     off = "export SGLANG_NUMA_BIND_V2=0  # or docker run --cap-add SYS_NICE ..."
     if refused:
         told = (f"set_mempolicy: {refused}",)
-        yield Hit("This process may not choose where its memory lies.", told, off)
+        yield Hit("This process may not choose where its memory lies.", told, off, severity)
     allowed = known(facts.host.numa_allowed)
     gpus = known(facts.gpus).devices
     outside: list[Gpu] = [g for g in gpus if known_or(g.numa_node, -1) not in {-1, *allowed}]
@@ -224,6 +230,7 @@ def numa_binding(facts: Facts) -> Iterator[Hit]:
             f"GPU {outside[0].index} is near NUMA node {node}, whose memory is not allowed here.",
             (f"Mems_allowed_list: {', '.join(map(str, sorted(allowed)))}",),
             off,
+            severity,
         )
 
 

@@ -66,13 +66,15 @@ def fabric_not_ready(facts: Facts) -> Iterator[Hit]:
 def fabric_manager_missing(facts: Facts) -> Iterator[Hit]:
     """NVSwitch devices without the service that sets them up."""
     gpus, devices = known(facts.gpus), known(facts.host.devices)
-    switches = sorted(name for name in devices if name.startswith("nvidia-nvswitch"))
+    # nvidia-nvswitchctl is there with every driver; a number stands for a switch
+    names = (name for name in devices if name.startswith("nvidia-nvswitch"))
+    switches = sorted(name for name in names if name[len("nvidia-nvswitch") :].isdigit())
     if not switches or all(map(_fabric_ready, gpus.devices)):
         return
     if not known(facts.host.fabric_manager).running:
         yield Hit(
             "There are NVSwitches, and no fabric manager runs.",
-            (f"/dev/{switches[0]} and {len(switches) - 1} more", "no process nv-fabricmanager"),
+            (f"{len(switches)} devices like /dev/{switches[0]}", "no process nv-fabricmanager"),
             f"apt install nvidia-fabricmanager-{gpus.driver.split('.')[0]}"
             " && systemctl enable --now nvidia-fabricmanager",
         )

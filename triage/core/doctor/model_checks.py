@@ -29,6 +29,7 @@ NEEDS_MAJOR: Mapping[str, tuple[int, ...]] = {
     "trtllm_mha": (9, 10, 12),
     "fa4": (10, 11),
 }
+_STRETCH = 10_000  # a larger factor is no scaling but a slip
 HYBRID_BACKENDS = ("trtllm_mha", "triton", "fa4")
 EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
@@ -226,8 +227,9 @@ def derived_context(model: Model) -> int:
         factor, kind = scaling.get("factor"), scaling.get("rope_type", scaling.get("type"))
         original = scaling.get("original_max_position_embeddings")
         # llama3 and yarn with their original length have counted the factor in already
-        if isinstance(factor, int | float) and kind not in ("llama3", "mrope") and not original:
-            return int(positions * factor)
+        sane = isinstance(factor, int | float) and 0 < factor < _STRETCH
+        if sane and kind not in ("llama3", "mrope") and not original:
+            return int(positions * factor)  # type: ignore[operator]  # sane: it is a number
     return positions or 0
 
 

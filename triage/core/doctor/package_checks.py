@@ -130,12 +130,15 @@ def driver_too_old(facts: Facts) -> Iterator[Hit]:
     for name, text in wanted.items():
         needs = release(text)[:2]
         if needs and needs[0] > driver[0]:
+            compat = facts.host.compat_libcuda
             yield Hit(
                 f"{name} needs CUDA {'.'.join(map(str, needs))}, and the driver knows"
                 f" {driver[0]}.{driver[1]}.",
-                (f"driver {gpus.driver}: CUDA {driver[0]}.{driver[1]}", f"{name} {text}"),
+                (f"driver {gpus.driver}: CUDA {driver[0]}.{driver[1]}", f"{name} {text}",
+                 *(f"a compatibility copy may help: {path}" for path in compat[:1])),
                 "install a newer driver, or packages for CUDA " + str(driver[0]),
-            )
+                "warning" if compat else None,
+            )  # fmt: skip
 
 
 @check(

@@ -21,6 +21,10 @@ _CLAUSE = regex(r"(==|>=|<=|~=|!=|<|>)\s*([0-9][^,\s]*)")
 #   example  python_version < "3.15"
 _PYTHON = regex(r"python_version\s*(<=|>=|<|>|==)\s*[\"']([0-9.]+)[\"']")
 
+_EXTRA = regex(r"extra\s*==\s*[\"']([\w-]+)[\"']")
+# Before 0.5.4 SGLang kept what its server needs in extras.
+SERVER_EXTRAS = ("srt", "runtime_common", "runtime-common")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmet:
@@ -54,7 +58,8 @@ def broken(
 
 def _applies(marker: str, python: tuple[int, ...]) -> bool:
     """Whether a marker holds on Linux with this Python; unknown variables make it not hold."""
-    if "extra" in marker:
+    extras = _EXTRA.findall(marker)
+    if "extra" in marker and not (len(extras) == 1 and extras[0] in SERVER_EXTRAS):
         return False
     for sign, wanted in _PYTHON.findall(marker):
         if not _compare(python[:2], sign, release(wanted)):

@@ -37,6 +37,8 @@ def _needed(facts: Facts) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 def _compiles(facts: Facts) -> bool:
     """Whether this Python has anything that compiles kernels for the GPU at run time."""
+    if not isinstance(facts.launch, Unavailable) and not facts.launch.on_gpu:
+        return False
     return bool(known(facts.python).version_of("sglang", "vllm", "flashinfer-python"))
 
 
@@ -64,7 +66,7 @@ def nvcc(facts: Facts) -> Iterator[Hit]:
     if isinstance(compiler, Unavailable):
         python = facts.python
         ready = not isinstance(python, Unavailable) and python.version_of("flashinfer-jit-cache")
-        if not isinstance(python, Unavailable) and python.version_of("flashinfer-python"):
+        if _compiles(facts) and known(python).version_of("flashinfer-python"):
             yield Hit(
                 "There is no nvcc, and FlashInfer and DeepGEMM compile kernels at run time.",
                 (compiler.reason,),

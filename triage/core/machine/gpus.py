@@ -13,7 +13,7 @@ from triage.core.records import dataclass
 
 # Why NVML does not start after an update of the driver without a restart.
 DRIVER_MISMATCH = "NVML and the loaded kernel driver are of different versions"
-DRIVER_SILENT = "the driver did not answer within 5 s"
+DRIVER_SILENT = "the driver did not answer within"  # so many seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

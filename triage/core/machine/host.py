@@ -55,11 +55,12 @@ class Lock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Xid:
-    """An error that the NVIDIA driver wrote into the kernel log."""
+    """An error that the NVIDIA driver wrote into the kernel log, and how long ago."""
 
     code: int
     device: str
     text: str
+    age_s: Fact[float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
