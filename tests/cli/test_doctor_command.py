@@ -182,3 +182,14 @@ def test_a_simulated_search_notes_the_machine_and_does_not_judge_it(
     assert kept["machine"]["gpus"][3]["free_mib"] == 274400
     assert kept["findings"] == []
     assert os.path.lexists(tmp_path / "s/trials/001/server.log")
+
+
+def test_a_single_launch_is_told_of_faulty_hardware_and_made(
+    triage: Run, tmp_path: Path, faulty: FakeGpus
+) -> None:
+    (tmp_path / "engine.py").write_text(ENGINE)
+    done = triage("run", "--", sys.executable, "engine.py", "--model-path", "/m")
+    assert done.returncode in (10, 11, 13), done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first == "doctor: error: GPU 3 has 2 uncorrected memory errors. (ecc)"
+    assert Path(done.stderr.rsplit("log: ", 1)[1].strip()).exists()

@@ -73,7 +73,7 @@ def test_nothing_is_found_on_a_sound_node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     command, special = LAUNCHES[name]
-    with node(tmp_path, fake_gpus, monkeypatch, special) as made:
+    with node(tmp_path, fake_gpus, monkeypatch, {"real_python": True, **special}) as made:
         seen = made.examine(command, deep=True)
     found = [f for f in seen.findings if f.id not in OURS]
     assert [(f.id, f.say, f.evidence) for f in found] == []

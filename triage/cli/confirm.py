@@ -133,6 +133,8 @@ def command(
             repeat=repeat, any_text=any_text,
         )  # fmt: skip
 
+    if not dry_run and landscape is None:
+        console.warn_of_the_machine()
     if log is not None or largest is not None:
         return _mend(
             what=what, log=log, command_file=command_file, largest=largest, wish=wish,

@@ -96,6 +96,15 @@ def document(value: Mapping[str, Any]) -> None:
     _print(json.dumps(redact_document(value), separators=(", ", ": ")))
 
 
+def warn_of_the_machine() -> None:
+    """Say, before a single launch, what is wrong with the hardware under it."""
+    from triage.render.doctor_text import finding_line
+    from triage.session.doctor import machine_faults
+
+    for fault in machine_faults():
+        talk(finding_line(fault))
+
+
 def coloured(mode: str, *, stream: str = "stdout") -> bool:
     """Whether to colour: `always`, `never`, or by terminal, NO_COLOR and TERM."""
     if mode != "auto":

@@ -49,6 +49,7 @@ def command(
         limits = parse_duration(silent), parse_duration(total)
     except ValueError as error:
         raise UsageError(str(error), hint="triage run --silent 10m --total 90m -- CMD") from error
+    console.warn_of_the_machine()
     result = run_once(words, folder, silent_s=limits[0], total_s=limits[1], say=console.talk)
     if as_json:
         console.document(diagnosis_document(result.diagnosis))

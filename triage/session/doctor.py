@@ -155,6 +155,12 @@ def hardware_errors(found: Examination) -> tuple[Finding, ...]:
     return tuple(f for f in found.findings if f.hardware and f.severity == "error")
 
 
+def machine_faults() -> tuple[Finding, ...]:
+    """Faults of this machine's hardware: what a single launch is told of before it is made."""
+    facts = machine_facts()
+    return findings(examine(facts, (check for check in CHECKS if check.hardware)))
+
+
 def refuse(found: Examination) -> None:
     """Do not search while the machine is at fault.
 
