@@ -192,4 +192,4 @@ def test_a_single_launch_is_told_of_faulty_hardware_and_made(
     assert done.returncode in (10, 11, 13), done.stderr
     first = done.stderr.splitlines()[0]
     assert first == "doctor: error: GPU 3 has 2 uncorrected memory errors. (ecc)"
-    assert Path(done.stderr.rsplit("log: ", 1)[1].strip()).exists()
+    assert Path(done.stderr.rsplit("log: ", 1)[1].splitlines()[0]).exists()
