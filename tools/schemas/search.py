@@ -22,6 +22,7 @@ from schemas.parts import (
     Value,
     Weight,
 )
+from schemas.proposals import Proposal
 
 
 class MovedValue(Closed):
@@ -296,6 +297,9 @@ class Recommendation(Document):
     """The proposed configuration in full; null if none is known to start."""
     spent: Spent
     """What the search cost so far."""
+    proposals: list[Proposal] = []  # noqa: RUF012  pydantic copies it
+    """What `triage recommend` prints: what a trial has shown to start, the proposed one first,
+    then remedies that nobody tried and that would keep more, each with the command to paste."""
 
 
 class Exchange(Closed):

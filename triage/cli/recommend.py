@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from triage.cli import console
 from triage.errors import UsageError, hint
+
+if TYPE_CHECKING:
+    from triage.render.proposals import Shown
+    from triage.session.proposals import Written
 
 
 @click.command(name="recommend")
@@ -47,12 +52,12 @@ def command(
     if path is not None and (path / "session.json").exists():
         single = _single_log(path)
         if single is None:
-            if command_file is not None or pick is not None:
+            if command_file is not None:
                 raise UsageError(
-                    "--command and --pick are for a log: a session knows its own command",
+                    "--command is for a log: a session knows its own command",
                     hint=hint("triage", "recommend", path),
                 )
-            return _of_session(path, as_json=as_json, color=color, exit_zero=exit_zero)
+            return _of_session(path, pick or 0, as_json=as_json, color=color, exit_zero=exit_zero)
         source = str(single)
     return _of_log(
         source or "-",
@@ -84,7 +89,7 @@ def _of_log(
     color: str,
     exit_zero: bool,
 ) -> int:
-    from triage.render.proposals import Shown, proposals_document, proposals_text
+    from triage.render.proposals import proposals_document, proposals_text
     from triage.session.proposals import advise
 
     advised = advise(log, command_file)
@@ -94,8 +99,7 @@ def _of_log(
             f"there is no proposal {pick}: there are {len(found.options)}",
             hint=hint("triage", "recommend", log),
         )
-    every = map(advised.written, found.options)
-    shown = [Shown(text=w.text, language=w.language, diff=w.diff, notes=w.notes) for w in every]
+    shown = [_shown(advised.written(option)) for option in found.options]
     if as_json:
         document = proposals_document(
             advised.source, found, shown, given=advised.given, budget=launches
@@ -118,18 +122,42 @@ def _of_log(
     return console.code(0 if found.options else 12, exit_zero=exit_zero)
 
 
-def _of_session(path: Path, *, as_json: bool, color: str, exit_zero: bool) -> int:
+def _of_session(path: Path, pick: int, *, as_json: bool, color: str, exit_zero: bool) -> int:
+    from triage.render.proposals import command_text, option_documents, untried_text
     from triage.render.search_documents import recommendation_document
     from triage.render.session_text import recommendation_text
-    from triage.session.handover import recommendation
+    from triage.session.proven import proven
 
-    folder, problem, found = recommendation(path)
+    found = proven(path)
+    shown = found.recommendation
+    options = found.found.options
+    if pick > len(options):
+        raise UsageError(
+            f"there is no proposal {pick}: there are {len(options)}",
+            hint=hint("triage", "recommend", path),
+        )
     if as_json:
-        console.document(recommendation_document(found))
+        every = [_shown(found.written(option)) for option in options]
+        document = recommendation_document(shown)
+        console.document({**document, "proposals": option_documents(options, every)})
     else:
-        style = "good" if found.config is not None else "error"
-        text = recommendation_text(found, problem)
+        style = "good" if shown.config is not None else "error"
+        text = recommendation_text(shown, found.problem)
+        if more := untried_text(found.found):
+            text += f"\n\n{more}"
+        if options:
+            number = pick or 1
+            pasted = _shown(found.written(options[number - 1]))
+            text += "".join(f"\n\n{part}" for part in command_text(number, pasted))
         console.answer(text, style, on=console.coloured(color))
-    if found.config is not None:
-        console.talk(f"next: {hint('triage', 'confirm', folder.path)}")
-    return console.code(0 if found.config is not None else 12, exit_zero=exit_zero)
+    if shown.config is not None:
+        console.talk(f"next: {hint('triage', 'confirm', found.session.path)}")
+    return console.code(0 if shown.config is not None else 12, exit_zero=exit_zero)
+
+
+def _shown(written: Written) -> Shown:
+    from triage.render.proposals import Shown
+
+    return Shown(
+        text=written.text, language=written.language, diff=written.diff, notes=written.notes
+    )

@@ -63,7 +63,7 @@ def proposals_text(
     if plan := plan_say(found, budget):
         parts.append(_wrap(f"plan: {plan}", "  "))
     if 0 < number <= len(shown):
-        parts += _command(number, shown[number - 1])
+        parts += command_text(number, shown[number - 1])
     return "\n\n".join(parts)
 
 
@@ -158,7 +158,26 @@ def plan_say(found: Proposals, budget: int) -> str:
     )
 
 
-def _command(number: int, shown: Shown) -> Iterator[str]:
+def untried_text(found: Proposals) -> str:
+    """Remedies that no launch has tried and that would keep more, of a search; "" without any."""
+    lines = [
+        _option(number, option, found.config)
+        for number, option in enumerate(found.options, 1)
+        if option.trial is None
+    ]
+    return "\n".join(["not tried here, would keep more", *lines]) if lines else ""
+
+
+def option_documents(options: Sequence[Proposal], shown: Sequence[Shown]) -> list[Json]:
+    """Each option with its edits, its config and the command to paste."""
+    return [
+        _document(number, option, one)
+        for number, (option, one) in enumerate(zip(options, shown, strict=True), 1)
+    ]
+
+
+def command_text(number: int, shown: Shown) -> Iterator[str]:
+    """The parts of the answer that are pasted: the diff, the command, what to know before."""
     if shown.diff:
         yield f"with {number}., as a diff:\n{shown.diff}"
     if shown.text:
@@ -194,10 +213,7 @@ def proposals_document(
         "phase": found.phase,
         "config": _config(found.config),
         "given": given,
-        "proposals": [
-            _document(number, option, one)
-            for number, (option, one) in enumerate(zip(found.options, shown, strict=True), 1)
-        ],
+        "proposals": option_documents(found.options, shown),
         "ruled_out": [
             {
                 "say": r.say,

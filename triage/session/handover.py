@@ -14,7 +14,7 @@ from triage.core.config import Config, argv
 from triage.core.handover.confirmation import Confirmation
 from triage.core.redact import redact_text, redact_words
 from triage.core.search.recommend import Recommendation, recommend
-from triage.core.trials import Problem, Seen
+from triage.core.trials import Seen
 from triage.errors import NotFoundWorking, NothingError, hint
 from triage.launch.load import Load
 from triage.recipe import Confirm
@@ -26,16 +26,6 @@ from triage.session.stored import claim, reopen, reveal
 from triage.store import Journal, SessionFolder
 
 CONFIRMATION = "confirmation.json"
-
-
-def recommendation(path: Path) -> tuple[SessionFolder, Problem, Recommendation]:
-    """A session, its problem with secrets hidden, and the proposal from its journal.
-
-    Raises:
-        NothingError: the session holds no trial.
-    """
-    session, journal, search = reopen(path)
-    return session, search.recipe.problem, proposal_of(session, journal, search)
 
 
 def proposal_of(session: SessionFolder, journal: Journal, search: Search) -> Recommendation:

@@ -121,6 +121,7 @@ def proposals_of(
     *,
     tried: Sequence[Config] = (),
     weights: Mapping[str, float] | None = None,
+    pinned: Sequence[str] = (),
     known: Sequence[Cause] | None = None,
 ) -> Proposals:
     """The proposals against a diagnosed failure, with what its log tells of the machine.
@@ -130,6 +131,7 @@ def proposals_of(
         config: What was typed, if it is known; else what the log tells.
         tried: Configurations that failed already.
         weights: How much each flag or variable is wanted.
+        pinned: Flags that stay as they are.
         known: The causes, if not triage's own.
     """
     head = _head(Path(diagnosis.source))
@@ -142,6 +144,7 @@ def proposals_of(
         facts=facts_in(head),
         fields=fields_in(head),
         weights=weights,
+        pinned=pinned,
         tried=tried,
     )
 
@@ -181,15 +184,20 @@ def fields_in(text: str) -> frozenset[str]:
     return frozenset(dump.values)
 
 
-def written(command: ServerCommand, config: Config, table: FlagTable) -> Written:
+def written(
+    command: ServerCommand, config: Config, table: FlagTable, *, failed: Config | None = None
+) -> Written:
     """The command with another config, in its own form; of a unit, a drop-in.
+
+    The diff is against the command with the `failed` config, without it against its own.
 
     Secrets of both configs are hidden, also in the diff; what is printed is read as the
     config with its secrets hidden, or a note says that it is not.
     """
-    secrets = secret_values(command.config, config)
+    before = command.config if failed is None else failed
+    secrets = secret_values(command.config, before, config)
     try:
-        old = _harmless(command, command.config, secrets, table)
+        old = _harmless(command, before, secrets, table)
         new = _harmless(command, config, secrets, table)
         text = new.text
         if command.form == "systemd":
