@@ -76,3 +76,22 @@ def test_a_device_that_is_not_there_is_an_answer() -> None:
     )  # fmt: skip
     assert done.returncode == 4
     assert "no GPU answers" in done.stderr
+
+
+def test_the_recorder_goes_through_every_provocation_without_a_gpu(tmp_path: Path) -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        import record_gpu_fixtures as tool
+    finally:
+        sys.path.pop(0)
+    some = [
+        one for one in tool.PROVOCATIONS if one.name in ("cublas-in-cold-capture", "segv-native")
+    ]
+    found = tool.record(
+        str(PYTHON), tmp_path, provocations=some, probes=("graph-capture",), say=lambda _: None
+    )
+    assert found["probes"]["graph-capture"]["device"] == "cpu"
+    assert found["provocations"]["segv-native"]["exit_code"] == -11
+    log = (tmp_path / "cublas-in-cold-capture.log").read_text()
+    assert "Found no NVIDIA driver" in log
+    assert found["provocations"]["cublas-in-cold-capture"]["provoked"] == []

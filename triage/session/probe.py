@@ -67,6 +67,14 @@ def probe(name: str, asked: Asked, say: Callable[[str], None]) -> ProbeResult:
     return result
 
 
+def run_all(name: str, asked: Asked) -> dict[str, Any]:
+    """The document of one probe, whatever happens to it; for tools that record them all."""
+    found = named(name)
+    if found is None:
+        raise UsageError(f"there is no probe {name!r}", hint="triage probe --list")
+    return probe_document(_run(found, asked, lambda _: None))
+
+
 def probe_for(
     subject: Path, asked: Asked, say: Callable[[str], None]
 ) -> tuple[Revision, tuple[ProbeResult, ...]]:
