@@ -26,6 +26,7 @@ from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
 from schemas.doctor import Doctor
 from schemas.inputs import INPUT_KEYS, RULES, SAME
+from schemas.inspection import Inspection
 from schemas.issue import Issue
 from schemas.knowledge import Cause, Causes, Check, Command
 from schemas.mending import Mending
@@ -64,6 +65,7 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "check": (Check, "triage/cli/causes.py"),
     "comparison": (Comparison, "triage/render/comparison.py"),
     "diff": (Diff, "triage/render/diff_document.py"),
+    "inspection": (Inspection, "triage/render/inspection_text.py"),
     "clusters": (Clusters, "triage/render/cluster_text.py"),
     "draft": (Draft, "triage/cli/causes.py"),
     "audit": (Audit, "triage/render/audit_text.py"),

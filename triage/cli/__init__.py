@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("triage.cli.explain", "Tell what a cause means and what helps."),
     "causes": ("triage.cli.causes", "List, check and audit the knowledge base; draft a cause."),
     "config": ("triage.cli.config", "Read a server command and print what it sets."),
+    "inspect": ("triage.cli.inspect", "Find what cannot work with the installed engine."),
     "resolve": ("triage.cli.resolve", "Ask the engine about a command without a launch."),
     "flags": ("triage.cli.flags", "Write the flag table of an installed engine."),
 }
