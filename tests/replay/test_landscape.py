@@ -106,6 +106,33 @@ def test_a_variable_of_the_environment_can_be_an_item(tmp_path: Path) -> None:
     assert landscape.find({}, {"NCCL_NVLS_ENABLE": "2"}) == f"{item}=2"
 
 
+def test_an_entry_may_hold_for_every_larger_set_after_the_exact_and_the_earlier_ones(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "more.yaml"
+    path.write_text(
+        "schema: triage.landscape/1\nname: x\n"
+        "flags: [{flag: a, kind: switch}, {flag: b, kind: switch}, {flag: c, kind: switch}]\n"
+        "items: {a: true, b: true, c: true}\n"
+        "entries:\n"
+        "  - {when: [a, b], more: true, provenance: assumed, source: x, ends: hang, phase: dist-init}\n"
+        "  - {when: [a], more: true, provenance: assumed, source: x, ends: hang, phase: weight-load}\n"
+        "  - {when: [a, c], provenance: assumed, source: x, ends: starts}\n"
+    )
+    landscape = load_landscape(path)
+
+    def phase(*items: str) -> str:
+        entry = landscape.find(dict.fromkeys(items, True), {})
+        assert isinstance(entry, LandscapeEntry), entry
+        assert entry.when == tuple(sorted(items))
+        return entry.phase
+
+    assert phase("a") == "weight-load"
+    assert phase("a", "b") == phase("a", "b", "c") == "dist-init"
+    assert phase("a", "c") == ""
+    assert landscape.find({"b": True}, {}) == "b"
+
+
 names = st.sampled_from(["alpha", "beta", "gamma", "delta-2"])
 endings = st.one_of(
     st.just(Ending(ends="starts")),
@@ -130,7 +157,9 @@ def test_a_written_table_answers_as_it_was(
     for items, ending in table.items():
         entry = landscape.find(dict.fromkeys(items, True), {})
         assert isinstance(entry, LandscapeEntry)
-        assert Ending(**entry.model_dump(exclude={"when", "provenance", "source"})) == ending
+        assert (
+            Ending(**entry.model_dump(exclude={"when", "more", "provenance", "source"})) == ending
+        )
 
 
 def test_rank_tags_show_only_what_is_wider_than_one() -> None:

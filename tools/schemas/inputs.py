@@ -178,7 +178,8 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "before": "Lines that each of the ranks prints first; {rank} and {ranks} are filled in.",
         "orphan": "Whether a daemon is left behind.",
         "serves": "What the server does once it has started.",
-        "when": "The items that are set, and no others.",
+        "when": "The items that are set, and no others unless `more` says so.",
+        "more": "Also of every set that holds these, where no earlier entry and no exact one fits.",
         "provenance": "Whether a real launch showed it.",
         "source": "Where it was recorded, or why it is assumed.",
     },
@@ -266,7 +267,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
 }
 # A limit ends a launch as an entry does.
 INPUT_KEYS["Limit"] |= {
-    key: text for key, text in INPUT_KEYS["LandscapeEntry"].items() if key != "when"
+    key: text for key, text in INPUT_KEYS["LandscapeEntry"].items() if key not in {"when", "more"}
 }
 # Keys that an input file shares with a document mean the same.
 SAME: dict[str, type[BaseModel]] = {

@@ -134,9 +134,14 @@ class Ending(_Strict):
 
 
 class LandscapeEntry(Ending):
-    """The ending of one exact set of items, with where it comes from."""
+    """The ending of one exact set of items, with where it comes from.
+
+    `more`: also of every set that holds these and more, if no entry before it says otherwise
+    and none is for exactly that set.
+    """
 
     when: tuple[Name, ...]
+    more: bool = False
     provenance: Literal["recorded", "assumed"]
     source: Line
 
@@ -248,10 +253,18 @@ class Landscape(_Strict):
         for limit in self.limits if not odd else ():
             if limit.passed(flags.get(limit.flag)):
                 return limit.entry()
-        for entry in self.entries if not odd else ():
-            if set(entry.when) == chosen:
+        entry = None if odd else self._entry(frozenset(chosen))
+        return entry or ", ".join([*sorted(chosen), *odd]) or "the baseline"
+
+    def _entry(self, chosen: frozenset[str]) -> LandscapeEntry | None:
+        """The entry of exactly this set, else the first that holds for it and more."""
+        for entry in self.entries:
+            if set(entry.when) == chosen and not entry.more:
                 return entry
-        return ", ".join([*sorted(chosen), *odd]) or "the baseline"
+        for entry in self.entries:
+            if entry.more and chosen.issuperset(entry.when):
+                return entry.model_copy(update={"when": tuple(sorted(chosen))})
+        return None
 
     def overridden(self, entry: LandscapeEntry) -> dict[str, object]:
         """What the engine makes of fields that nobody set, or set otherwise; later ones win."""
