@@ -122,6 +122,24 @@ def test_a_budget_of_one_ends_honestly_without(triage: Run, tmp_path: Path) -> N
     assert not json.loads((tmp_path / "s/mending.json").read_text())["works"]
 
 
+def test_a_launch_is_mended_in_the_folder_in_which_it_was_typed(
+    triage: Run, tmp_path: Path
+) -> None:
+    import os
+    import subprocess
+
+    landscape(tmp_path)
+    words = [*engine(Path("l.yaml")), "--model-path", "/m", "--context-length", "4096"]
+    assert triage("run", "--session", "once", "--", *words).returncode == 10
+    (tmp_path / "elsewhere").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "confirm", "--from-log", str(tmp_path / "once"), "--json"],
+        cwd=tmp_path / "elsewhere", capture_output=True, text=True, check=False, env=os.environ,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["works"]
+
+
 def test_what_no_launch_can_try_is_said(triage: Run, tmp_path: Path) -> None:
     play = landscape(tmp_path)
     document = json.loads(play.read_text())

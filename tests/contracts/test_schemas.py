@@ -249,6 +249,7 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
 ) -> None:
     optional = {
         ("session", "argv"),
+        ("session", "cwd"),
         ("session", "origin"),
         ("session", "notes"),
         ("session", "ended"),

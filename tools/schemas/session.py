@@ -48,6 +48,8 @@ class Session(Document):
     """Why the search ended, as in `reason` of the recommendation; absent while it goes on."""
     argv: tuple[str, ...] = ()
     """The command as it was typed; only of a single launch."""
+    cwd: str = ""
+    """The folder in which it was launched; only of a single launch."""
     machine: Machine | None = None
     """What machine it is, as it was before the first launch; only of a search."""
     findings: list[DoctorFinding] = []  # noqa: RUF012  pydantic copies it

@@ -93,6 +93,7 @@ def command_session(named_: Named, folder: Path | None) -> SessionFolder:
             "argv": list(redact_words([*candidate.setup.program, *argv(candidate.config)]))
             if candidate
             else [],
+            "cwd": str(candidate.setup.cwd) if candidate else "",
         },
     )
     session.lock()
@@ -207,4 +208,8 @@ def launched_command(session: SessionFolder) -> ServerCommand:
             hint="triage confirm CMDFILE",
         )
     command = read_argv(words, flag_table())
-    return replace(command, config=command.config.without(("host", "port")))
+    return replace(
+        command,
+        config=command.config.without(("host", "port")),
+        cwd=str(session.facts.get("cwd", "")),
+    )

@@ -97,6 +97,7 @@ def _session(folder: Path | None, argv: Sequence[str]) -> SessionFolder:
                 "replay": None,
                 "sources": {},
                 "argv": list(argv),
+                "cwd": str(Path.cwd()),
             },
         )
     session.lock()
