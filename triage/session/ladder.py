@@ -31,6 +31,7 @@ from triage.render.resolution_text import resolution_document
 from triage.session.logs import flag_table
 from triage.session.resolve import Engine, diagnosis_of
 from triage.session.trial import TrialResult, entry_of, what_is_seen
+from triage.session.twin import Twins
 from triage.store import Journal, SessionFolder
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ class Ladder:
         self._asked: dict[Keys, Asked] = {}
         self._engine: Engine | None = None
         setup, rungs = search.setup, search.recipe.rungs
+        self._twins: Twins | None = None
+        if "twin" in rungs:
+            self._twins = Twins(search, session, event=event, note=note)
         self._table = flag_table()
         self._rules: tuple[Rule, ...] = ()
         if search.replay is not None or setup.engine != "sglang":
@@ -141,8 +145,20 @@ class Ladder:
                 finished(entry)
             searching = searching or (entry.signature if entry else None)
 
-    def answer(self, number: int, trial: Trial, journal: Sequence[Entry]) -> Entry | None:
-        """The trial's entry if a rung below the launch answers it; None if it must be launched."""
+    def answer(
+        self, number: int, trial: Trial, journal: Sequence[Entry], left_s: float
+    ) -> Entry | None:
+        """The trial's entry if a rung below the launch answers it; None if it must be launched.
+
+        `left_s` are the seconds that a launch with a smaller model may take.
+        """
+        found = self._answered(number, trial, journal)
+        if found is None and self._twins is not None:
+            found = self._twins.answer(number, trial, journal, left_s)
+        return found
+
+    def _answered(self, number: int, trial: Trial, journal: Sequence[Entry]) -> Entry | None:
+        """The trial's entry if it can be had without any launch."""
         if not self.asks:
             return None
         asked = self.ask(trial.items)

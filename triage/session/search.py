@@ -142,12 +142,12 @@ def _climb(
     while not isinstance(step := next_trials(problem, journal.entries), Done):
         trial, number = step[0], len(journal.entries) + 1
         talk.starting(number, trial)
-        if (cheap := ladder.answer(number, trial, journal.entries)) is not None:
+        left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
+        if (cheap := ladder.answer(number, trial, journal.entries, left_s)) is not None:
             journal.append(cheap)
             talk.finished(cheap)
             continue
         folder = session.trial_folder(number)
-        left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
         limited = setup.within(left_s)
         result = launch_once(
             limited,
