@@ -63,6 +63,15 @@ FAULTS: dict[str, tuple[str, str | None, dict[str, Any], str]] = {
         "nccl-copies", None, {"env": {"LD_PRELOAD_": "", "SGLANG_NCCL_SO_PATH": "/opt/libnccl.so.2"}},
         "/opt/libnccl.so.2"),
     "no ninja": ("ninja", None, {"packages": {"ninja": None}, "env": {"PATH": "{folder}/bin"}}, "ninja"),
+    "a container without shared memory": (
+        "container-shm", f"docker run --gpus all IMAGE {COMMAND}".replace("IMAGE", "lmsysorg/sglang"), {},
+        "64 MiB"),
+    "a container without gpus": (
+        "container-gpus", f"docker run --ipc=host --rm lmsysorg/sglang {COMMAND}", {}, "no --gpus"),
+    "a container that may not lock": (
+        "container-memlock",
+        f"podman run --device nvidia.com/gpu=all --ipc=host lmsysorg/sglang {COMMAND} --moe-a2a-backend deepep",
+        {}, "--ulimit memlock=-1 and no --device /dev/infiniband"),
     "a checkpoint that is not there": (
         "model-path", "python -m sglang.launch_server --model-path /models/gone", {}, "/models/gone"),
     "a shard that is missing": (

@@ -40,6 +40,11 @@ LAUNCHES: dict[str, tuple[str | None, dict[str, Any]]] = {
         COMMAND + " --enable-symm-mem",
         {"root": {".dockerenv": "", "dev/nvidia-caps-imex-channels/channel0": ""}},
     ),
+    "docker": (
+        "docker run --gpus all --shm-size 32g --ulimit memlock=-1 --device=/dev/infiniband"
+        f" lmsysorg/sglang {COMMAND} --moe-a2a-backend deepep",
+        {"env": {"http_proxy": "http://proxy.example:3128", "CUDA_VISIBLE_DEVICES": "0,0"}},
+    ),
     "four bits": (
         COMMAND,
         {"model": {"quantization_config": {"quant_method": "awq", "bits": 4}}},

@@ -10,11 +10,12 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from triage.core.doctor.facts import NO_COMMAND, NO_DRAFT, NO_HUB, NO_MODEL, Facts, Launch
 from triage.core.machine.facts import Fact, Unavailable, known_or
-from triage.core.machine.host import BusyPort
+from triage.core.machine.host import BusyPort, Host
 from triage.core.machine.models import Hub, Model
 from triage.core.machine.packages import Environment, Tools
 from triage.machine.checkpoint import hub, model
@@ -71,14 +72,16 @@ def collect(
         for gpu in found.devices
     )
     folders = () if isinstance(packages, Unavailable) else _folders(packages)
-    machine, chain = own.fact(), tools(env, folders, blackwell=blackwell)
+    machine = own.fact()
+    chain = no_tools(INSIDE) if contained else tools(env, folders, blackwell=blackwell)
+    around = unknown_host(machine) if isinstance(machine, Unavailable) else machine
     return Facts(
-        host=unknown_host(machine) if isinstance(machine, Unavailable) else machine,
+        host=_around(around) if contained else around,
         gpus=found,
         python=packages,
         tools=chain,
-        places=known_or(disks.fact(), ()),
-        locks=locks.fact(),
+        places=() if contained else known_or(disks.fact(), ()),
+        locks=INSIDE if contained else locks.fact(),
         launch=launch,
         ports=ports,
         model=target.fact(),
@@ -96,12 +99,26 @@ def machine_facts(root: Path = Path("/"), why: Unavailable = SIMULATED) -> Facts
         host=unknown_host(own) if isinstance(own, Unavailable) else own,
         gpus=cards.fact(),
         python=why,
-        tools=Tools(
-            cuda_home="", cuda_home_exists=False, toolkit="", nvcc=why, ptxas=why,
-            compiler=why, ninja=why, cuobjdump=why, cuda_headers=why,
-        ),
+        tools=no_tools(why),
         places=(),
         locks=why,
+    )
+
+
+def no_tools(why: Unavailable) -> Tools:
+    """A tool chain of which nothing can be said."""
+    return Tools(
+        cuda_home="", cuda_home_exists=False, toolkit="", nvcc=why, ptxas=why,
+        compiler=why, ninja=why, cuobjdump=why, cuda_headers=why,
+    )  # fmt: skip
+
+
+def _around(host: Host) -> Host:
+    """The host of a container that does not run yet: what is the container's own is not known."""
+    return replace(
+        host, glibc=INSIDE, shm=INSIDE, segments=INSIDE, memlock_kib=INSIDE, nofile=INSIDE,
+        addresses=INSIDE, mempolicy=INSIDE, clone3=INSIDE, numa_allowed=INSIDE, devices=INSIDE,
+        compat_libcuda=(),
     )  # fmt: skip
 
 

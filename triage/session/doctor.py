@@ -80,11 +80,13 @@ def _launch_of(target: Path) -> tuple[Launch, bool]:
         recipe = load_recipe(target, flag_table())
         config = recipe.problem.config(recipe.problem.keys())
         launch = _launch(config, dict(recipe.env), recipe.command, recipe.cwd)
-        return launch, recipe.target == "container"
+        boxed = recipe.target == "container"
+        return replace(launch, wrapper=recipe.container if boxed else ()), boxed
     command = read_command_file(target, flag_table())
     unknown = tuple(note for note in command.notes if " is no flag of " in note)
     launch = replace(
         _launch(command.config, {}, command.program, Path(command.cwd or ".")),
+        wrapper=command.wrapper,
         problems=command.problems,
         unknown=unknown,
     )
@@ -139,7 +141,9 @@ def before_search(search: Search) -> Examination:
         return Examination(target="", facts=machine_facts(why=why), outcomes=())
     config = recipe.problem.config(recipe.problem.keys())
     launch = _launch(config, dict(recipe.env), recipe.command, recipe.cwd)
-    facts = collect(launch, contained=recipe.target == "container")
+    boxed = recipe.target == "container"
+    launch = replace(launch, wrapper=recipe.container if boxed else ())
+    facts = collect(launch, contained=boxed)
     return Examination(target="", facts=facts, outcomes=examine(facts, _relevant(launch)))
 
 

@@ -7,6 +7,7 @@ Not: making them (checks.py).
 from __future__ import annotations
 
 from triage.core.doctor import (
+    container_checks,
     draft_checks,
     file_checks,
     gpu_checks,
@@ -24,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     *package_checks.CHECKS,
     *tool_checks.CHECKS,
     *host_checks.CHECKS,
+    *container_checks.CHECKS,
     *file_checks.CHECKS,
     *model_checks.CHECKS,
     *draft_checks.CHECKS,

@@ -37,6 +37,7 @@ class Launch:
     """A launch that is asked about: flags as they are typed, and its whole environment.
 
     `program` is what stands before the flags, `cwd` the folder it is started in.
+    `wrapper` are the words that start a container around it.
     `problems` are what the engine will refuse in the command line, as its reader found it;
     `unknown` are flags of no known version.
     """
@@ -45,6 +46,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ()
     cwd: str = "."
+    wrapper: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 

@@ -64,7 +64,8 @@ def visible(facts: Facts, gpus: Gpus) -> tuple[Gpu, ...]:
 def _listed(facts: Facts) -> list[str] | None:
     """The entries of CUDA_VISIBLE_DEVICES; None if it is not set or names instances of MIG."""
     env = facts.env if isinstance(facts.launch, Unavailable) else facts.launch.env
-    text = env.get("CUDA_VISIBLE_DEVICES")
+    boxed = not isinstance(facts.launch, Unavailable) and bool(facts.launch.wrapper)
+    text = None if boxed else env.get("CUDA_VISIBLE_DEVICES")
     if text is None or text.startswith("MIG-"):
         return None
     return [word.strip() for word in text.split(",") if word.strip()]

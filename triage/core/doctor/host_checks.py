@@ -266,6 +266,8 @@ def threads(facts: Facts) -> Iterator[Hit]:
 def proxy(facts: Facts) -> Iterator[Hit]:
     """A proxy is set, and the loopback is not excepted."""
     env = facts.env if isinstance(facts.launch, Unavailable) else facts.launch.env
+    if not isinstance(facts.launch, Unavailable) and facts.launch.wrapper:
+        return  # the container has an environment of its own
     name = next(
         (n for n in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY") if env.get(n)), ""
     )

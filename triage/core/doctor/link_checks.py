@@ -45,8 +45,10 @@ def fabric_not_ready(facts: Facts) -> Iterator[Hit]:
         fabric = gpu.fabric
         if isinstance(fabric, Unavailable) or fabric.state == "not-supported":
             continue
+        # NVML: the status means something only once the state is completed
         if fabric.state != "completed" or fabric.status:
-            status = f", status {fabric.status}" if fabric.status else ""
+            failed = fabric.status and fabric.state == "completed"
+            status = f", status {fabric.status}" if failed else ""
             waiting.setdefault(f"NVML: fabric state {fabric.state}{status}", []).append(gpu.index)
     if waiting:
         told = tuple(f"{say}: {numbers(indexes)}" for say, indexes in waiting.items())

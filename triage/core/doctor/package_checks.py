@@ -188,12 +188,19 @@ def cublas_names(facts: Facts) -> Iterator[Hit]:
         )
     strict = release(old or new)[:2] >= STRICT_CUBLAS
     missed = engine < GATED_SINCE or (new and not old and engine < GATED_BY_BOTH_NAMES)
-    if engine and strict and missed:
+    model = facts.model
+    unsure = isinstance(model, Unavailable) or isinstance(model.config, Unavailable)
+    concerned = unsure or (
+        known(model).number("kv_lora_rank") is not None
+        and known(model).quantization().get("quant_method") == "fp8"
+    )
+    if engine and strict and missed and concerned:
         name = f"nvidia-cublas-cu12 {old}" if old else f"nvidia-cublas {new}"
         yield Hit(
             "This SGLang does not know how this cuBLAS wants the scales of FP8.",
             (f"sglang {'.'.join(map(str, engine))}", name),
             f"{python.python} -m pip install 'sglang>=0.5.8'",
+            "warning" if unsure else None,
         )
 
 
