@@ -5,8 +5,22 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from triage.cli import run
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def typed(
+    capsys: pytest.CaptureFixture[str], *words: str | Path
+) -> subprocess.CompletedProcess[str]:
+    """The same within this process, for what starts nothing: a tenth of the time."""
+    code = run([str(word) for word in words])
+    shown = capsys.readouterr()
+    return subprocess.CompletedProcess(list(words), code, shown.out, shown.err)
 
 
 def is_an_error(done: subprocess.CompletedProcess[str], code: int, pattern: str) -> None:

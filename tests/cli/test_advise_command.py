@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Run, is_an_error
+from command_line import Run, is_an_error, typed
 
 from triage.replay.landscape import Ending, write_landscape
 
@@ -63,10 +63,12 @@ def test_a_session_counts_what_its_launches_showed(triage: Run, tmp_path: Path) 
     assert triage("advise", "s", "--gpu", "B300").stdout.startswith("simulated launches: ")
 
 
-def test_the_document_fits_its_schema_and_every_constant_has_a_source(triage: Run) -> None:
+def test_the_document_fits_its_schema_and_every_constant_has_a_source(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     from jsonschema import Draft202012Validator
 
-    shown = json.loads(triage("advise", RECIPE, "--json", "--concurrency", "1,64").stdout)
+    shown = json.loads(typed(capsys, "advise", RECIPE, "--json", "--concurrency", "1,64").stdout)
     schema = json.loads((ROOT / "docs/schema/advice-1.json").read_text())
     assert [e.message for e in Draft202012Validator(schema).iter_errors(shown)] == []
     assert next(iter(shown)) == "schema"
@@ -74,14 +76,14 @@ def test_the_document_fits_its_schema_and_every_constant_has_a_source(triage: Ru
     assert [b["concurrency"] for b in shown["baseline"]] == [1, 64]
 
 
-def test_a_slow_measurement_is_told(triage: Run) -> None:
-    done = triage(
-        "advise", RECIPE, "--gpu", "H200", "--measured", "16=302", "--verify-tokens", "16"
-    )
+def test_a_slow_measurement_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    done = typed(capsys, "advise", RECIPE, "--gpu", "H200", "--measured", "16=302")
     assert "3.6x slower than physics: look for queueing first" in " ".join(done.stdout.split())
 
 
-def test_a_models_own_config_comes_first(triage: Run, tmp_path: Path) -> None:
+def test_a_models_own_config_comes_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "m").mkdir()
     config = {
         "num_hidden_layers": 4, "hidden_size": 1024, "num_attention_heads": 16, "vocab_size": 1000,
@@ -89,7 +91,8 @@ def test_a_models_own_config_comes_first(triage: Run, tmp_path: Path) -> None:
         "moe_intermediate_size": 512, "num_key_value_heads": 4,
     }  # fmt: skip
     (tmp_path / "m/config.json").write_text(json.dumps(config))
-    done = triage("advise", recipe(tmp_path, str(tmp_path / "m")), "--gpu", "H100", "--json")
+    path = recipe(tmp_path, str(tmp_path / "m"))
+    done = typed(capsys, "advise", path, "--gpu", "H100", "--json")
     shown = json.loads(done.stdout)
     assert shown["situation"]["model"] == "m (bf16)"
     assert shown["situation"]["model_source"].endswith("m/config.json")
@@ -107,19 +110,23 @@ def test_a_models_own_config_comes_first(triage: Run, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_answered_says_what_to_type(
-    triage: Run, words: list[str], code: int, says: str
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str
 ) -> None:
-    is_an_error(triage("advise", RECIPE, *words), code, says)
+    is_an_error(typed(capsys, "advise", RECIPE, *words), code, says)
 
 
-def test_a_model_that_nobody_knows_is_asked_for(triage: Run, tmp_path: Path) -> None:
-    done = triage("advise", recipe(tmp_path, "/m/unheard-of"), "--gpu", "H100")
+def test_a_model_that_nobody_knows_is_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    done = typed(capsys, "advise", recipe(tmp_path, "/m/unheard-of"), "--gpu", "H100")
     is_an_error(done, 2, "the model '/m/unheard-of' is unknown")
 
 
-def test_a_broken_config_is_no_traceback(triage: Run, tmp_path: Path) -> None:
+def test_a_broken_config_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "c.json").write_text('{"hidden_size": 7}')
-    done = triage("advise", RECIPE, "--model-config", "c.json")
+    done = typed(capsys, "advise", RECIPE, "--model-config", tmp_path / "c.json")
     is_an_error(done, 2, "has no usable num_hidden_layers")
 
 
@@ -133,3 +140,23 @@ def test_the_figure_is_an_svg_with_a_line_for_each_layout(triage: Run, tmp_path:
         assert f">{name}<" in text, name
     assert "<script" not in text
     assert "http" not in text.replace("http://www.w3.org/", "")
+
+
+def test_what_a_confirmation_measured_is_held_against_the_model(tmp_path: Path) -> None:
+    from triage.core.config import Config
+    from triage.core.handover.confirmation import Confirmation
+    from triage.core.handover.load import Level
+    from triage.recipe import load_recipe
+    from triage.session.advise import Asked, _figures
+    from triage.session.logs import flag_table
+
+    levels = (
+        Level(concurrency=1, requests=2, answered=2, cut=0, seconds=1.0, tokens=8, tokens_per_s=120.0),
+        Level(concurrency=16, requests=2, answered=2, cut=0, seconds=1.0, tokens=0),
+    )  # fmt: skip
+    confirmed = Confirmation(
+        config=Config(), ready_s=1.0, levels=levels, date="2026-07-01T12:00:00"
+    )
+    found = _figures(load_recipe(RECIPE, flag_table()), Asked(measured=((64, 4000.0),)), confirmed)
+    assert [(f.concurrency, f.tokens_per_s) for f in found] == [(64, 4000.0), (1, 120.0)]
+    assert found[1].source == "measured by the confirmation of 2026-07-01"

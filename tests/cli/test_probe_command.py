@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from command_line import Run, is_an_error
+from command_line import Run, is_an_error, typed
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,14 +74,14 @@ def test_without_torch_it_says_how_to_get_it(triage: Run, tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_be_run_says_what_to_type(
-    triage: Run, words: list[str], code: int, says: str
+    capsys: pytest.CaptureFixture[str], words: list[str], code: int, says: str
 ) -> None:
-    is_an_error(triage("probe", *words), code, says)
+    is_an_error(typed(capsys, "probe", *words), code, says)
 
 
-def test_a_log_without_a_probe_says_so(triage: Run) -> None:
+def test_a_log_without_a_probe_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     log = next(iter(sorted((ROOT / "fixtures/cases").glob("healthy--*")))) / "server.log"
-    is_an_error(triage("probe", "--for", log), 3, "no probe would tell")
+    is_an_error(typed(capsys, "probe", "--for", log), 3, "no probe would tell")
 
 
 def test_a_probe_revises_the_diagnosis_of_a_log(triage: Run, tmp_path: Path) -> None:

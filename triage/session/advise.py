@@ -15,6 +15,7 @@ from typing import Any
 from triage.core.advice.advise import advise
 from triage.core.advice.flags import layout_of, number, speculates, verify_tokens
 from triage.core.advice.values import Advice, Chance, Reported, Situation, Status
+from triage.core.handover.confirmation import Confirmation
 from triage.core.physics.config_json import model_of
 from triage.core.physics.model import Model, Widths
 from triage.core.search.recommend import Recommendation, recommend
@@ -32,9 +33,11 @@ from triage.knowledge.physics import (
     rules,
 )
 from triage.recipe import Recipe, load_recipe
+from triage.render.confirmation import confirmation_of
+from triage.session.handover import CONFIRMATION
 from triage.session.logs import causes, flag_table
 from triage.session.stored import reopen
-from triage.store import find_session
+from triage.store import SessionFolder, find_session
 
 MOST_GPUS = 1024
 
@@ -73,8 +76,24 @@ def advise_session(path: Path, asked: Asked | None = None) -> Advice:
     session, journal, search = reopen(path)
     found = recommend(search.recipe.problem, journal.entries, causes()) if journal.entries else None
     return _advise(
-        search.recipe, asked or Asked(), found, simulated=bool(session.facts["simulated"])
+        search.recipe,
+        asked or Asked(),
+        found,
+        simulated=bool(session.facts["simulated"]),
+        confirmed=_confirmed(session),
     )
+
+
+def _confirmed(session: SessionFolder) -> Confirmation | None:
+    """What the last confirmation of a session measured, if a real engine was confirmed."""
+    stored = session.read(CONFIRMATION)
+    if stored is None:
+        return None
+    try:
+        found = confirmation_of(stored)
+    except (KeyError, TypeError, ValueError):
+        return None  # the command that reads it says what is wrong with it
+    return None if found.simulated else found
 
 
 def _session_of(recipe: Recipe, path: Path) -> Path | None:
@@ -88,10 +107,15 @@ def _session_of(recipe: Recipe, path: Path) -> Path | None:
 
 
 def _advise(
-    recipe: Recipe, asked: Asked, found: Recommendation | None, *, simulated: bool
+    recipe: Recipe,
+    asked: Asked,
+    found: Recommendation | None,
+    *,
+    simulated: bool,
+    confirmed: Confirmation | None = None,
 ) -> Advice:
     problem = recipe.problem
-    situation = _situation(recipe, asked)
+    situation = _situation(recipe, asked, confirmed)
     return advise(situation, rules(), problem, _chances(problem, found), simulated=simulated)
 
 
@@ -110,7 +134,40 @@ def _chances(problem: Problem, found: Recommendation | None) -> Mapping[str, tup
     return made
 
 
-def _situation(recipe: Recipe, asked: Asked) -> Situation:
+def _figures(recipe: Recipe, asked: Asked, confirmed: Confirmation | None) -> tuple[Reported, ...]:
+    """Measured throughputs: of the command line, of a confirmation, else of the recipe."""
+    found = [
+        Reported(concurrency=c, tokens_per_s=value, source="--measured")
+        for c, value in asked.measured
+    ]
+    when = f" of {confirmed.date[:10]}" if confirmed and confirmed.date else ""
+    levels = confirmed.levels if confirmed else ()
+    found += [
+        Reported(
+            concurrency=level.concurrency,
+            tokens_per_s=level.tokens_per_s,
+            source=f"measured by the confirmation{when}",
+        )
+        for level in levels
+        if level.tokens_per_s and level.concurrency not in {one.concurrency for one in found}
+    ]
+    known = {one.concurrency for one in found}
+    return (
+        *found,
+        *(
+            Reported(
+                concurrency=one.concurrency,
+                tokens_per_s=one.tokens_per_s,
+                source=one.source,
+                without=one.without,
+            )
+            for one in recipe.workload.figures
+            if one.concurrency not in known
+        ),
+    )
+
+
+def _situation(recipe: Recipe, asked: Asked, confirmed: Confirmation | None) -> Situation:
     problem, workload = recipe.problem, recipe.workload
     layout = layout_of(problem.baseline)
     model, model_source = _model(recipe, asked)
@@ -129,20 +186,6 @@ def _situation(recipe: Recipe, asked: Asked) -> Situation:
     served = tuple(sorted(set(recipe.confirm.concurrency or asked.concurrency or (1,))))
     shown = tuple(sorted(set(asked.concurrency))) or served
     node = node_of(part, gpus, model.expert_format)
-    figures = [
-        Reported(
-            concurrency=one.concurrency,
-            tokens_per_s=one.tokens_per_s,
-            source=one.source,
-            without=one.without,
-        )
-        for one in workload.figures
-        if not any(one.concurrency == c for c, _ in asked.measured)
-    ]
-    figures += [
-        Reported(concurrency=c, tokens_per_s=value, source="--measured")
-        for c, value in asked.measured
-    ]
     told = asked.verify_tokens or verify_tokens(problem.baseline)
     return Situation(
         name=recipe.name,
@@ -156,7 +199,7 @@ def _situation(recipe: Recipe, asked: Asked) -> Situation:
         output_tokens=float(asked.output_tokens or workload.output_tokens),
         speculation=speculates(problem.baseline),
         verify_tokens=told,
-        reported=tuple(figures),
+        reported=_figures(recipe, asked, confirmed),
         alternatives=alternatives(),
         constants=constants_of(part, model.expert_format),
         nvfp4=_nvfp4(model, part),
