@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from triage.cli import console
-from triage.errors import UsageError, hint
+from triage.errors import NothingError, UsageError, hint
 
 if TYPE_CHECKING:
     from triage.render.proposals import Shown
@@ -59,6 +59,10 @@ def command(
                 )
             return _of_session(path, pick or 0, as_json=as_json, color=color, exit_zero=exit_zero)
         source = str(single)
+    elif path is not None and path.is_dir() and not any(path.rglob("*.log")):
+        raise NothingError(
+            f"{path} holds no session and no log", hint=hint("triage", "bisect", "--help")
+        )
     return _of_log(
         source or "-",
         command_file,

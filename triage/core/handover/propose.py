@@ -311,7 +311,9 @@ class _Maker:
             weight=advice.weight + self._weight(changes, lost),
             size=len(changes),
             span=_span(advice.span),
-            why=", ".join(j.need for j in judged if j.truth is Truth.HOLDS),
+            why=", ".join(
+                j.need for j in judged if j.truth is Truth.HOLDS and not j.need.startswith("no ")
+            ),
             unsure=tuple(j.need for j in judged if j.truth is Truth.UNKNOWN),
             probe=advice.probe,
         )

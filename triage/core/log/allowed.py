@@ -123,7 +123,7 @@ def _listed(
         if wrong is not None:  # what it resembles was meant
             items.sort(key=lambda item: -_alike(item, wrong[1]))
         for item in items[:_MOST]:
-            yield name, item, f"The message allows {', '.join(items[:6])}"
+            yield name, item, f"Set --{name} to {item}; the message allows {', '.join(items[:6])}"
 
 
 def _alike(one: str, other: str) -> int:

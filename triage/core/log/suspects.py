@@ -148,9 +148,24 @@ def advice(
         *(
             one
             for one in said
-            if not done & set(one.changes) and not named & {change.name for change in one.changes}
+            if not (done | _numbers_of(done, one)) & set(one.changes)
+            and not named & {change.name for change in one.changes}
         ),
     )
+
+
+def _numbers_of(done: set[Change], said: Advice) -> set[Change]:
+    """The edits of the message that give a number to a flag that has one from the cause."""
+    numbered = {c.name for c in done if isinstance(c, SetFlag) and _is_number(c.value)}
+    return {
+        c
+        for c in said.changes
+        if isinstance(c, SetFlag) and c.name in numbered and _is_number(c.value)
+    }
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
 
 
 def _of_cause(
