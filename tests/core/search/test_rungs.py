@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from triage.core.config import Config, SetFlag
+from triage.core.search.plan import next_trials
 from triage.core.search.reduce import failing_sets
 from triage.core.search.rungs import MASKS, Oracle, Refused, refused_sets, spent
 from triage.core.search.subsets import Keys
-from triage.core.trials import Entry, Item, Problem, Seen
+from triage.core.trials import Done, Entry, Item, Problem, Seen
 
 NAMES = "abcdef"
 PROBLEM = Problem(
@@ -110,6 +111,42 @@ def test_a_refused_pair_is_minimal_where_the_engine_accepts_each_half() -> None:
     late = replace(pair, rung="full", phase="weight-load", early=False)
     (found,) = failing_sets(PROBLEM, [late, *halves])
     assert not found.minimal, "that the engine accepts a half says nothing of a later failure"
+
+
+def launches_to_the_end(problem: Problem, pairs: list[str], *, halves: bool) -> int:
+    """Launches of a search after the pairs were found by asking, with or without their halves."""
+    journal: list[Entry] = []
+    for pair in pairs:
+        journal.append(refusal(len(journal) + 1, pair, signature=pair))
+        for half in pair if halves else "":
+            journal.append(
+                Entry(
+                    number=len(journal) + 1, items=frozenset(half), seen=Seen.PASSES,
+                    rung="resolution", phase="arg-validation",
+                )
+            )  # fmt: skip
+    launches = 0
+    while not isinstance(step := next_trials(problem, journal), Done):
+        items, number = step[0].items, len(journal) + 1
+        bad = next((pair for pair in pairs if set(pair) <= items), None)
+        if bad is None:
+            launches += 1
+            journal.append(Entry(number=number, items=items, seen=Seen.STARTS, phase="serving"))
+        else:
+            journal.append(refusal(number, "".join(items), signature=bad))
+        assert launches < 40
+    assert step.reason == "found"
+    assert {s.items for s in failing_sets(problem, journal)} == {frozenset(p) for p in pairs}
+    return launches
+
+
+def test_what_the_engine_accepts_saves_launches() -> None:
+    """The best of six flags with two refused pairs takes the baseline and itself."""
+    pairs = ["ab", "cd"]
+    assert launches_to_the_end(PROBLEM, pairs, halves=True) == 2
+    every = replace(PROBLEM, goal="all")
+    with_halves = launches_to_the_end(every, pairs, halves=True)
+    assert with_halves < launches_to_the_end(every, pairs, halves=False)
 
 
 def test_what_a_journal_cost_and_saved() -> None:

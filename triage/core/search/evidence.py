@@ -23,6 +23,7 @@ from triage.core.trials import Entry, Noise, Seen
 STARTED = -1
 USUAL = Noise(miss=0.05, transient=0.10)  # once a configuration gave two answers
 UNKNOWN = order("unknown")
+CHECKED = order("arg-validation")  # the last phase that the engine passes before any process
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,8 @@ class Evidence:
     `failure` (L,): place of the failure in `names`, STARTED where there was none.
     `phase` (L,): place of the phase in a startup; of a start, or where the phase is not
     known, -1. `phases`: by failure, the latest phase that it was seen in, -1 unknown.
-    `first`: the failure of all that is wanted, -1 if it was not launched.
+    `first`: the failure of all that is wanted, -1 if it was not launched. `passed`: masks that
+    the engine accepts before it starts a process, without a launch.
     """
 
     space: Space
@@ -45,6 +47,11 @@ class Evidence:
     first: int
     suspects: tuple[frozenset[int], ...]
     conflicts: tuple[Conflict, ...] = ()
+    passed: tuple[int, ...] = ()
+
+    def without(self, d: int) -> tuple[int, ...]:
+        """Masks that do not show the failure, though not launched: the engine accepts them."""
+        return self.passed if 0 <= self.phases[d] <= CHECKED else ()
 
     @property
     def unless(self) -> tuple[int, ...]:
@@ -122,6 +129,7 @@ def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
         first=-1 if first is None else kinds.index(first),
         suspects=tuple(suspects),
         conflicts=found,
+        passed=tuple(space.mask(keys) for keys in known.passed) if not noise else (),
     )
 
 

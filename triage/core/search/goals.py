@@ -185,6 +185,7 @@ def _open_below(belief: Belief, mask: int, d: int) -> tuple[int, ...]:
     silent = evidence.failure < 0
     later = (evidence.failure != d) & (evidence.phase > evidence.phases[d])
     above = evidence.masks[silent | (later & (evidence.phases[d] >= 0))].tolist()
+    above += evidence.without(d)
     other = set(evidence.masks[evidence.failure != d].tolist())
     found = []
     for j in space.bits(mask):

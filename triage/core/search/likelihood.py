@@ -86,6 +86,8 @@ def likelihoods(evidence: Evidence) -> Likelihoods:
         if evidence.unless[d]:
             hides &= (masks & np.uint64(evidence.unless[d])) == 0
         apart[d] = _miss(noise, inside[hides].sum(axis=0))
+        for mask in evidence.without(d):
+            apart[d] *= (candidates.masks & ~np.uint64(mask)) != 0
         held = inside[mine]
         for i, row in enumerate(held[-60:]):
             pattern[d] |= row.astype(np.int64) << i
