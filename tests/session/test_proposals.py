@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from command_forms import ENV, FORMS, TABLE, flag_values, in_a_config_file
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +12,10 @@ from triage.command import read_command
 from triage.core.config import Config, SetEnv, SetFlag, Value, apply
 from triage.core.hide import hide_config
 from triage.core.redact import MARKER
-from triage.session.proposals import facts_in, fields_in, written
+from triage.session.logs import classify
+from triage.session.proposals import facts_in, fields_in, machine_facts, proposals_of, written
+
+CASES = Path(__file__).parents[2] / "fixtures/cases"
 
 SECRETS = (SetFlag("api-key", "open sesame-4711"), SetEnv("HF_TOKEN", "hf_abcdefghijklmnopqrstuv"))
 
@@ -60,3 +65,17 @@ def test_facts_are_read_from_the_log() -> None:
     assert fields_in(text) == frozenset()  # a short dump proves nothing of what is missing
     whole = ", ".join(f"'field_{n}': None" for n in range(80))
     assert "field_7" in fields_in(f"server_args={{'model_path': 'm', {whole}}}\n")
+
+
+def test_gpus_of_the_machine_count_as_facts() -> None:
+    assert machine_facts([("NVIDIA B300 SXM6 AC", "10.3")] * 4, "580.95") == {
+        "gpus": "4", "gpu": "B300", "capability": "103", "driver": "580.95"
+    }  # fmt: skip
+    assert machine_facts([]) == {}
+
+
+def test_a_width_is_cut_to_the_gpus_that_there_are() -> None:
+    log = next(CASES.glob("cuda-invalid-device-ordinal--tp8-on-four-gpus/server.log"))
+    diagnosis = classify(str(log))
+    found = proposals_of(diagnosis, machine={"gpus": "4"})
+    assert found.launchable[0].changes == (SetFlag("tp-size", "4"),)

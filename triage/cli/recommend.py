@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--launches", type=click.IntRange(min=1), default=6, help="The most launches of the plan."
 )
+@click.option("--here", is_flag=True, help="The LOG is of this machine: its GPUs count as facts.")
 @console.output_options
 def command(
     source: str | None,
@@ -34,6 +35,7 @@ def command(
     command_file: Path | None,
     pick: int | None,
     launches: int,
+    here: bool,
     as_json: bool,
     color: str,
     exit_zero: bool,
@@ -68,6 +70,7 @@ def command(
         command_file,
         pick or 0,
         launches,
+        here=here,
         as_json=as_json,
         color=color,
         exit_zero=exit_zero,
@@ -89,6 +92,7 @@ def _of_log(
     pick: int,
     launches: int,
     *,
+    here: bool,
     as_json: bool,
     color: str,
     exit_zero: bool,
@@ -96,7 +100,7 @@ def _of_log(
     from triage.render.proposals import proposals_document, proposals_text
     from triage.session.proposals import advise
 
-    advised = advise(log, command_file)
+    advised = advise(log, command_file, here=here)
     found = advised.found
     if pick > len(found.options):
         raise UsageError(

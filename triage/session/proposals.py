@@ -72,6 +72,7 @@ def advise(
     *,
     tried: Sequence[Config] = (),
     weights: Mapping[str, float] | None = None,
+    here: bool = False,
 ) -> Advised:
     """The proposals against the failure in a log.
 
@@ -80,6 +81,7 @@ def advise(
         command_file: The command that was typed; without it, the one that the log tells.
         tried: Configurations that failed already.
         weights: How much each flag or variable is wanted.
+        here: The launch was made on this machine, whose GPUs count as facts.
 
     Raises:
         NothingError: the log holds no line of an engine, or is of a launch that came up.
@@ -105,7 +107,8 @@ def advise(
         )
     command = read_command_file(command_file, table) if command_file else _rebuilt(diagnosis)
     typed = command.config if command_file and command else None
-    found = proposals_of(diagnosis, typed, tried=tried, weights=weights)
+    machine = this_machine() if here else {}
+    found = proposals_of(diagnosis, typed, tried=tried, weights=weights, machine=machine)
     return Advised(
         source=source,
         diagnosis=diagnosis,
@@ -123,6 +126,7 @@ def proposals_of(
     weights: Mapping[str, float] | None = None,
     pinned: Sequence[str] = (),
     known: Sequence[Cause] | None = None,
+    machine: Mapping[str, str] | None = None,
 ) -> Proposals:
     """The proposals against a diagnosed failure, with what its log tells of the machine.
 
@@ -133,6 +137,7 @@ def proposals_of(
         weights: How much each flag or variable is wanted.
         pinned: Flags that stay as they are.
         known: The causes, if not triage's own.
+        machine: Facts of the machine of the launch, as `machine_facts` gives them.
     """
     head = _head(Path(diagnosis.source))
     everything = causes() if known is None else known
@@ -141,7 +146,7 @@ def proposals_of(
         config,
         cause=next((one for one in everything if one.id == diagnosis.cause), None),
         table=flag_table(),
-        facts=facts_in(head),
+        facts=facts_in(head) | dict(machine or {}),
         fields=fields_in(head),
         weights=weights,
         pinned=pinned,
@@ -162,6 +167,34 @@ def _head(path: Path) -> str:
             return file.read(_HEAD_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""  # classify has read it, and told why if it could not
+
+
+def machine_facts(gpus: Sequence[tuple[str, str]], driver: str = "") -> dict[str, str]:
+    """Facts under the names that preconditions use, of (name, capability as 10.3) of each GPU."""
+    facts = {"gpus": str(len(gpus))} if gpus else {}
+    if driver:
+        facts["driver"] = driver
+    for name, capability in gpus[:1]:
+        if model := _GPU.search(f"NVIDIA {name.removeprefix('NVIDIA ')}"):
+            facts["gpu"] = model["gpu"]
+        if capability:
+            facts["capability"] = capability.replace(".", "")
+    return facts
+
+
+def this_machine() -> dict[str, str]:
+    """What the driver of this machine tells; empty without one."""
+    from triage.core.machine.facts import Unavailable, known_or
+    from triage.machine.gpus import gpus
+
+    found = gpus()
+    if isinstance(found, Unavailable):
+        return {}
+    pairs = []
+    for gpu in found.devices:
+        major, minor = known_or(gpu.capability, (0, 0))
+        pairs.append((gpu.name, f"{major}.{minor}" if major else ""))
+    return machine_facts(pairs, found.driver)
 
 
 def facts_in(text: str) -> dict[str, str]:

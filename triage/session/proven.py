@@ -26,7 +26,7 @@ from triage.core.wording import listed
 from triage.errors import UsageError
 from triage.session.handover import proposal_of
 from triage.session.logs import classify, flag_table
-from triage.session.proposals import Written, proposals_of, written
+from triage.session.proposals import Written, machine_facts, proposals_of, written
 from triage.session.search import Search, searched_entry
 from triage.session.stored import reopen
 from triage.session.trial import stored_outcome
@@ -78,6 +78,7 @@ def proven(path: Path) -> Proven:
                 tried=[problem.config(e.items) for e in journal.entries if e.seen is Seen.FAILS],
                 weights={item.key: item.weight for item in problem.choices()},
                 pinned=problem.pinned,
+                machine=_machine(session),
             )
             lost = options[0].weight if options else float("inf")
             known = {option.config for option in options}
@@ -103,6 +104,13 @@ def proven(path: Path) -> Proven:
         found=found,
         command=command_of(search, wanted),
     )
+
+
+def _machine(session: SessionFolder) -> dict[str, str]:
+    """What the session has stored of the machine of its launches."""
+    stored = session.facts.get("machine") or {}
+    gpus = [(str(one["name"]), str(one["capability"] or "")) for one in stored.get("gpus") or ()]
+    return machine_facts(gpus, str(stored.get("driver") or ""))
 
 
 def _started(problem: Problem, shown: Recommendation, wanted: Config) -> list[Proposal]:

@@ -102,7 +102,7 @@ def propose(
         pinned: Flags that stay as they are.
         tried: Configurations that were launched already and did not come up.
     """
-    remedies = _remedies(diagnosis, config, cause, table)
+    remedies = _remedies(diagnosis, config, cause, table, facts or {})
     base = config if config is not None else _told(diagnosis, remedies)
     known = base if base.flags or base.env else None
     maker = _Maker(
@@ -140,17 +140,24 @@ def propose(
 
 
 def _remedies(
-    diagnosis: Diagnosis, config: Config | None, cause: Cause | None, table: FlagTable | None
+    diagnosis: Diagnosis,
+    config: Config | None,
+    cause: Cause | None,
+    table: FlagTable | None,
+    facts: Mapping[str, str],
 ) -> tuple[Advice, ...]:
-    """The advice of the diagnosis, with the values of the configuration that was typed."""
+    """The advice of the diagnosis, with values of what was typed and of the machine."""
     root = diagnosis.root
-    if config is None or cause is None or cause.id != diagnosis.cause or root is None:
+    if cause is None or cause.id != diagnosis.cause or root is None:
         return diagnosis.remedies
-    values = diagnosis.config.flag_values() | config.flag_values()
+    if config is None and "gpus" not in facts:
+        return diagnosis.remedies
+    values = diagnosis.config.flag_values() | (config.flag_values() if config else {})
     message = root.text
     if diagnosis.traceback is not None:
         message = f"{message}\n{diagnosis.traceback.message}"
-    return advice_of(cause, captures_of(cause, message), message, Config.of(values), table)
+    captures = dict(facts) | captures_of(cause, message)
+    return advice_of(cause, captures, message, Config.of(values), table)
 
 
 def captures_of(cause: Cause, message: str) -> dict[str, str]:
