@@ -137,11 +137,12 @@ class Node:
 
     def _environment(self, fault: Mapping[str, Any]) -> None:
         for name in list(os.environ):
-            if name.startswith(("HF_", "NCCL_", "SGLANG_", "TRITON_", "CUDA", "LD_", "XDG_")) or (
-                "proxy" in name.lower()
-            ):
+            if name.startswith(
+                ("HF_", "FAKE_CUDA", "NCCL_", "SGLANG_", "TRITON_", "CUDA", "LD_", "XDG_")
+            ) or ("proxy" in name.lower()):
                 self.patch.delenv(name)
         usual = {
+            "LD_LIBRARY_PATH": str(self.gpus.library.parent),
             "HOME": str(self.home),
             "PATH": f"{self.folder}/venv/bin:{self.folder}/bin:/usr/bin:/bin",
             "CUDA_HOME": str(self.cuda),
@@ -197,7 +198,7 @@ class Node:
         for name in ("model", "draft", "home", "cuda", "root", "folder"):
             place = self.folder if name == "folder" else self.folder / name
             text = text.replace(f"{{{name}}}", str(place))
-        return text
+        return text.replace("{nvml}", str(self.gpus.library.parent))
 
     def examine(self, command: str | None = COMMAND, *, deep: bool = False) -> Examination:
         """What the doctor says; without a command, of the machine alone."""

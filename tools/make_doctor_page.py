@@ -31,7 +31,7 @@ HEAD = """\
 ```sh
 triage doctor                 # this machine
 triage doctor recipe.yaml     # and what this recipe, with all that it wants, needs of it
-triage doctor serve.sh        # or a server command; --deep also asks the model hub
+triage doctor serve.sh        # or a server command; --deep also starts CUDA and asks the model hub
 ```
 
 It reads and changes nothing, needs no GPU, and takes less than two seconds. A fact that cannot be read (no driver, no
@@ -41,6 +41,8 @@ made, 0 that there was none; `--json` prints `triage.doctor/1` ([schema](schema/
 `triage bisect` makes the checks that matter to it before its first launch, shows each finding in a line, and keeps
 them in `session.json`. While a fault of the **hardware** stands it searches no flags and ends with exit code 4 and the
 command that mends it; `--no-doctor` searches all the same. A simulated search notes the machine and judges nothing.
+
+CUDA is started (`cuInit` in a process of its own, no context) only with `--deep`, and before a search.
 
 What it cannot know: whether an allocation of multicast memory would succeed (drivers say that they can, and cannot),
 whether a kernel is correct, and anything inside a container image that is not running yet.

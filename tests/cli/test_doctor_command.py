@@ -150,6 +150,29 @@ def test_no_flags_are_searched_for_on_faulty_hardware(
     assert [f["id"] for f in kept["findings"] if f["severity"] == "error"] == ["ecc"]
 
 
+def test_cuda_that_does_not_start_is_no_work_for_a_search(
+    triage: Run, tmp_path: Path, faulty: FakeGpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe(tmp_path)
+    faulty.set("all.numa=0")
+    monkeypatch.setenv("FAKE_CUDA_INIT", "802")
+    done = triage("bisect", "r.yaml", "--session", "s")
+    assert done.returncode == 4
+    assert "doctor: error: CUDA does not start. (cuda-start)" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("  try: systemctl restart nvidia-fabricmanager")
+
+
+def test_an_engine_on_the_cpu_is_searched_whatever_the_gpus_are(
+    triage: Run, tmp_path: Path, faulty: FakeGpus
+) -> None:
+    recipe(tmp_path)
+    text = (tmp_path / "r.yaml").read_text().replace("engine.py]", "engine.py, sglang]")
+    (tmp_path / "r.yaml").write_text(text.replace("tp-size: 8", "tp-size: 2, device: cpu"))
+    done = triage("bisect", "r.yaml", "--session", "s")
+    assert done.returncode in (10, 11), done.stderr
+    assert "(ecc)" not in done.stderr
+
+
 def test_the_same_command_searches_once_the_machine_is_mended(
     triage: Run, tmp_path: Path, faulty: FakeGpus
 ) -> None:

@@ -27,6 +27,11 @@ H100_PCIE = ["all.name=NVIDIA H100 PCIe", "all.capability=90", "all.fabric_state
 FAULTS: dict[str, tuple[str, str | None, dict[str, Any], str]] = {
     "an update without a restart": (
         "driver", None, {"gpus": ["system.fail.nvmlInit_v2=18"]}, "different versions"),
+    "cuda that does not start": (
+        "cuda-start", None, {"env": {"FAKE_CUDA_INIT": "802"}}, "802 CUDA_ERROR_SYSTEM_NOT_READY"),
+    "gpus that cannot multicast": (
+        "multicast", f"{COMMAND} --enable-nccl-nvls", {"env": {"FAKE_CUDA_MULTICAST": "11110111"}},
+        "is 0 for GPU 4"),
     "a lost gpu": ("gpu-lost", None, {"gpus": ["3.fail.*=15"]}, "gpu is lost"),
     "a gpu off the bus": (
         "xid", None,

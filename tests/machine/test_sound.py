@@ -53,7 +53,7 @@ LAUNCHES: dict[str, tuple[str | None, dict[str, Any]]] = {
         COMMAND,
         {
             "gpus": ["all.name=NVIDIA H200", "all.capability=90", "all.total=143771"],
-            "env": {"LD_LIBRARY_PATH": "{cuda}/lib64", "CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"},
+            "env": {"LD_LIBRARY_PATH": "{cuda}/lib64:" + "{nvml}", "CUDA_VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"},
             "root": {"etc/ld.so.conf.d/compat.conf": "/usr/local/cuda/compat\n",
                      "usr/local/cuda/compat/libcuda.so.1": ""},
         },
@@ -118,6 +118,6 @@ def test_a_search_leaves_out_what_it_answers_by_launching() -> None:
     left_out = {check.id for check in CHECKS} - {check.id for check in BEFORE_A_SEARCH}
     assert left_out == {"flags", "ports", "cache-fleeting"}
     assert [c.id for c in CHECKS if c.hardware] == [
-        "driver", "gpu-lost", "xid", "ecc", "fabric-not-ready", "fabric-manager-missing",
+        "driver", "cuda-start", "gpu-lost", "xid", "ecc", "fabric-not-ready", "fabric-manager-missing",
         "fabric-manager-version", "fabric-unhealthy", "nvlink-down",
     ]  # fmt: skip

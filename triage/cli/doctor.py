@@ -14,7 +14,9 @@ _FILE = click.Path(path_type=Path)
 @click.command(name="doctor")
 @click.argument("target", metavar="[RECIPE|CMDFILE]", required=False, type=_FILE)
 @click.option("--python", metavar="PATH", default="", help="The engine's Python.")
-@click.option("--deep", is_flag=True, help="Also ask the model hub; may take seconds.")
+@click.option(
+    "--deep", is_flag=True, help="Also start CUDA and ask the model hub; may take seconds."
+)
 @click.option("--all", "every", is_flag=True, help="Show every check, sound ones too.")
 @console.output_options
 def command(

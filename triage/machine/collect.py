@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from triage.core.doctor.facts import NO_COMMAND, NO_DRAFT, NO_HUB, NO_MODEL, Facts, Launch
+from triage.core.doctor.facts import NO_COMMAND, NO_CUDA, NO_DRAFT, NO_HUB, NO_MODEL, Facts, Launch
 from triage.core.machine.facts import Fact, Unavailable, known_or
 from triage.core.machine.host import BusyPort, Host
 from triage.core.machine.models import Hub, Model
 from triage.core.machine.packages import Environment, Tools
 from triage.machine.checkpoint import hub, model
+from triage.machine.cuda import cuda
 from triage.machine.disks import extension_locks, places
 from triage.machine.environment import environment
 from triage.machine.gpus import gpus
@@ -40,13 +41,15 @@ def collect(
     python: str = "",
     root: Path = Path("/"),
     ask_hub: bool = False,
+    ask_cuda: bool = False,
     contained: bool = False,
 ) -> Facts:
     """Everything that can be read; nothing of it raises.
 
     `python` is the engine's interpreter if the launch does not tell. `ask_hub` allows one
-    request to the model hub. `contained`: the launch starts a container, whose packages and
-    folders are not this machine's.
+    request to the model hub, `ask_cuda` to start CUDA in a process of its own.
+    `contained`: the launch starts a container, whose packages and folders are not this
+    machine's.
     """
     env: Mapping[str, str] = os.environ if isinstance(launch, Unavailable) else launch.env
     asked = None if isinstance(launch, Unavailable) or contained else launch
@@ -71,6 +74,8 @@ def collect(
         known_or(gpu.capability, (0, 0))[0] >= 10  # noqa: PLR2004
         for gpu in found.devices
     )
+    asked_cuda = ask_cuda and not isinstance(found, Unavailable)
+    starting = Reading("CUDA", lambda: cuda(env), 2 * PATIENCE_S + 1) if asked_cuda else None
     folders = () if isinstance(packages, Unavailable) else _folders(packages)
     machine = own.fact()
     chain = no_tools(INSIDE) if contained else tools(env, folders, blackwell=blackwell)
@@ -87,6 +92,7 @@ def collect(
         model=target.fact(),
         draft=draft.fact(),
         hub=named.fact(),
+        cuda=starting.fact() if starting else NO_CUDA,
         env=dict(os.environ),
     )
 

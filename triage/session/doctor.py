@@ -67,7 +67,13 @@ def doctor(
         launch, contained = _launch_of(target)
     ports = NO_COMMAND if isinstance(launch, Unavailable) else busy_ports(launch)
     facts = collect(
-        launch, ports=ports, python=python, root=root, ask_hub=deep, contained=contained
+        launch,
+        ports=ports,
+        python=python,
+        root=root,
+        ask_hub=deep,
+        ask_cuda=deep,
+        contained=contained,
     )
     return Examination(target=str(target or ""), facts=facts, outcomes=examine(facts, CHECKS))
 
@@ -143,12 +149,17 @@ def before_search(search: Search) -> Examination:
     launch = _launch(config, dict(recipe.env), recipe.command, recipe.cwd)
     boxed = recipe.target == "container"
     launch = replace(launch, wrapper=recipe.container if boxed else ())
-    facts = collect(launch, contained=boxed)
+    facts = collect(launch, ask_cuda=True, contained=boxed)
     return Examination(target="", facts=facts, outcomes=examine(facts, _relevant(launch)))
 
 
 def _relevant(launch: Launch) -> tuple[Check, ...]:
-    """All quick checks for an engine; for another program, those of the machine alone."""
+    """All quick checks for an engine; for another program, those of the machine alone.
+
+    An engine on the CPU fails over no GPU.
+    """
+    if launch.is_engine and not launch.on_gpu:
+        return tuple(c for c in BEFORE_A_SEARCH if c.group not in ("gpus", "links"))
     if launch.is_engine:
         return BEFORE_A_SEARCH
     return tuple(check for check in BEFORE_A_SEARCH if check.hardware)

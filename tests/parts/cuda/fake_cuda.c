@@ -1,62 +1,30 @@
-/* The few calls of the driver's library that triage/probes/multicast.py makes.
-
-   FAKE_CUDA: words NAME=VALUE, separated by blanks: gpus (8), attribute (1), init, create,
-   add (0: the code that the call returns). */
-#include <stdio.h>
+/* libcuda.so.1 for tests: as many of CUDA's first calls as a doctor makes.
+ *
+ * FAKE_CUDA_INIT is the code of cuInit (0), FAKE_CUDA_WAIT the seconds it takes, FAKE_CUDA_MULTICAST
+ * one digit a device (11111111).
+ */
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <unistd.h>
 
-static int told(const char *name, int usual)
-{
-    const char *all = getenv("FAKE_CUDA");
-    size_t length = strlen(name);
-    for (const char *at = all; at && *at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL)
-        if (!strncmp(at, name, length) && at[length] == '=')
-            return atoi(at + length + 1);
-    return usual;
+static const char *setting(const char *name, const char *usual) {
+    const char *found = getenv(name);
+    return found ? found : usual;
 }
-
-int cuInit(unsigned flags)
-{
+int cuInit(unsigned flags) {
     (void)flags;
-    int code = told("init", 0);
-    if (code == -1)
-        for (;;)
-            pause();
-    if (code == -2)
-        raise(SIGSEGV);
-    return code;
+    sleep((unsigned)atoi(setting("FAKE_CUDA_WAIT", "0")));
+    return atoi(setting("FAKE_CUDA_INIT", "0"));
 }
-
-int cuDeviceGetCount(int *count) { *count = told("gpus", 8); return 0; }
-int cuDeviceGet(int *device, int index) { *device = index; return 0; }
-
-int cuDeviceGetAttribute(int *value, int attribute, int device)
-{
-    (void)device;
-    *value = attribute == 132 ? told("attribute", 1) : 0;
+int cuGetErrorName(int code, const char **to) {
+    *to = code == 802 ? "CUDA_ERROR_SYSTEM_NOT_READY"
+        : code == 804 ? "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE" : "CUDA_ERROR_UNKNOWN";
     return 0;
 }
-
-int cuMulticastGetGranularity(size_t *size, const void *wanted, int option)
-{
-    (void)wanted;
-    (void)option;
-    *size = 2u << 20;
+int cuDeviceGetCount(int *to) { *to = (int)strlen(setting("FAKE_CUDA_MULTICAST", "11111111")); return 0; }
+int cuDeviceGet(int *to, int index) { *to = index; return 0; }
+int cuDeviceGetAttribute(int *to, int what, int device) {
+    if (what != 132) return 1;
+    *to = setting("FAKE_CUDA_MULTICAST", "11111111")[device] == '1';
     return 0;
-}
-
-int cuMulticastCreate(unsigned long long *handle, const void *wanted)
-{
-    (void)wanted;
-    *handle = 7;
-    return told("create", 0);
-}
-
-int cuMulticastAddDevice(unsigned long long handle, int device)
-{
-    (void)device;
-    return handle == 7 ? told("add", 0) : 1;
 }

@@ -22,6 +22,7 @@ import pytest
 
 SOURCE = Path(__file__).with_name("fake_nvml.c")
 LIBRARY = "libnvidia-ml.so.1"
+CUDA_SOURCE = SOURCE.parents[1] / "cuda/fake_cuda.c"  # lies beside it, for those who ask CUDA too
 
 
 class FakeGpus:
@@ -56,6 +57,11 @@ def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None:
         pytest.skip("no C compiler to build the stand-in for libnvidia-ml")
     target = tmp_path_factory.mktemp("nvml") / LIBRARY
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror",
+         "-o", target.with_name("libcuda.so.1"), CUDA_SOURCE],
+        check=True,
+    )  # fmt: skip
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror",
          f"-Wl,-soname,{LIBRARY}", "-o", target, SOURCE],

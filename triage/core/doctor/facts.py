@@ -11,7 +11,7 @@ from dataclasses import field
 
 from triage.core.config import Config, Value
 from triage.core.machine.facts import Fact, Unavailable
-from triage.core.machine.gpus import Gpus
+from triage.core.machine.gpus import Cuda, Gpus
 from triage.core.machine.host import BusyPort, Host, Lock, Place
 from triage.core.machine.models import Hub, Model
 from triage.core.machine.packages import Environment, Tools, release
@@ -21,7 +21,8 @@ NO_COMMAND = Unavailable("no command or recipe was named", "triage doctor RECIPE
 NO_MODEL = Unavailable("the command names no checkpoint on this machine")
 NO_DRAFT = Unavailable("the command names no draft model")
 NO_HUB = Unavailable("the model is a folder, no name on the hub")
-NOT_ASKED = (NO_COMMAND, NO_MODEL, NO_DRAFT, NO_HUB)
+NO_CUDA = Unavailable("CUDA was not started", "triage doctor --deep")
+NOT_ASKED = (NO_COMMAND, NO_MODEL, NO_DRAFT, NO_HUB, NO_CUDA)
 # Spellings of older versions, which the flag table no longer knows.
 _OLDER = {
     "tp-size": "tp",
@@ -139,6 +140,7 @@ class Facts:
     model: Fact[Model] = NO_COMMAND
     draft: Fact[Model] = NO_DRAFT
     hub: Fact[Hub] = NO_COMMAND
+    cuda: Fact[Cuda] = NO_CUDA
     env: Mapping[str, str] = field(default_factory=dict)
 
     def engine_version(self) -> tuple[int, ...]:

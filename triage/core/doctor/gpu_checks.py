@@ -98,6 +98,32 @@ def driver(facts: Facts) -> Iterator[Hit]:
 
 
 @check(
+    "cuda-start",
+    group="gpus",
+    severity="error",
+    sound="CUDA starts",
+    breaks="the engine finds no accelerator, and says so without this reason",
+    source="https://github.com/sgl-project/sglang/issues/27487",
+    prevents=("cuda-802-fabric-manager", "cuda-804-forward-compat", "no-accelerator"),
+    hardware=True,
+)
+def cuda_start(facts: Facts) -> Iterator[Hit]:
+    """What cuInit answers: NVML may work while CUDA does not."""
+    known(facts.gpus)
+    found = known(facts.cuda)
+    if not found.code:
+        return
+    fixes = {
+        802: "systemctl restart nvidia-fabricmanager  # of exactly the driver's version",
+        803: "reboot  # the driver was updated while its old module stayed loaded",
+        804: "ldconfig -p | grep libcuda.so.1  # and move the compat copy away",
+        -1: "dmesg | grep -i -e xid -e nvrm",
+    }
+    told = (f"cuInit: {found.code} {found.name}" if found.code > 0 else f"cuInit: {found.name}",)
+    yield Hit("CUDA does not start.", told, fixes.get(found.code, "nvidia-smi"))
+
+
+@check(
     "no-gpu",
     group="gpus",
     severity="error",
@@ -452,6 +478,6 @@ def gpu_too_old(facts: Facts) -> Iterator[Hit]:
 
 
 CHECKS = (
-    driver, no_gpu, gpu_lost, xid, ecc, gpu_count, visible_devices, gpu_memory_held,
+    driver, cuda_start, no_gpu, gpu_lost, xid, ecc, gpu_count, visible_devices, gpu_memory_held,
     gpu_memory_unequal, gpus_differ, mig, compute_mode, clocks_held_down, vgpu, gpu_too_old,
 )  # fmt: skip

@@ -275,6 +275,26 @@ def _nccl(facts: Facts) -> tuple[int, ...]:
 
 
 @check(
+    "multicast",
+    group="links",
+    severity="error",
+    sound="the GPUs can multicast where the launch wants it",
+    breaks="NVLS and symmetric memory cannot be set up",
+    source="https://github.com/HazyResearch/ThunderKittens/issues/149",
+    prevents=("nccl-nvls-multicast-bind", "flashinfer-allreduce-workspace-failed"),
+)
+def multicast(facts: Facts) -> Iterator[Hit]:
+    """CUDA's attribute; that it is set does not prove that an allocation succeeds."""
+    launch, found = known(facts.launch), known(facts.cuda)
+    wanted = launch.nvls or launch.on("enable-torch-symm-mem")
+    without = [index for index, able in enumerate(found.multicast) if able is False]
+    if wanted and launch.tp > 1 and without:
+        told = (f"CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED is 0 for {numbers(without)}",)
+        fix = "NCCL_NVLS_ENABLE=0, without --enable-nccl-nvls and symmetric memory"
+        yield Hit("The launch wants multicast, and the GPUs cannot.", told, fix)
+
+
+@check(
     "fusion-without-multicast",
     group="links",
     severity="warning",
@@ -378,5 +398,5 @@ def nvshmem_version(facts: Facts) -> Iterator[Hit]:
 CHECKS = (
     fabric_not_ready, fabric_manager_missing, fabric_manager_version, fabric_unhealthy,
     nvlink_down, peer_access, imex_channel, multicast_device, nvls_without_fabric,
-    fusion_without_multicast, rdma_device, peermem, nvshmem_version,
+    multicast, fusion_without_multicast, rdma_device, peermem, nvshmem_version,
 )  # fmt: skip

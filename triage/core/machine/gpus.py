@@ -113,3 +113,15 @@ class Gpus:
     lost: tuple[LostGpu, ...]
     readings: tuple[Reading, ...]
     holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuda:
+    """How CUDA starts: 0 or the code of its error, -1 for no answer; `multicast` for each GPU.
+
+    A GPU's entry is None where the driver does not know the attribute.
+    """
+
+    code: int
+    name: str
+    multicast: tuple[bool | None, ...]
