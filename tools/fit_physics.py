@@ -68,7 +68,7 @@ def _situation(one: dict[str, Any]) -> tuple[Any, Node, Layout, Load]:
     if named is None or gpu is None:
         raise SystemExit(f"{one['id']}: model {one['model']} or GPU {one['gpu']} is unknown")
     model = named[0].model(named[1])
-    layout = Layout(tensor_parallel=one["gpus"], expert_parallel=one.get("expert_parallel", False))
+    layout = Layout(tensor_parallel=one["gpus"], expert_ranks=one.get("expert_ranks", 1))
     load = Load(
         concurrency=_concurrency(one),
         input_tokens=one["input_tokens"],
@@ -76,8 +76,7 @@ def _situation(one: dict[str, Any]) -> tuple[Any, Node, Layout, Load]:
         verify_tokens=one.get("verify_tokens", 1),
         prefill=one["quantity"] in PREFILLS,
     )
-    # The rate of prefill was fitted on eight GPUs; fewer have their share of it.
-    return model, node_of(gpu, 8, model.expert_format), layout, load
+    return model, node_of(gpu, one["gpus"], model.expert_format), layout, load
 
 
 def _concurrency(one: dict[str, Any]) -> float:
@@ -143,13 +142,13 @@ def fit(held: dict[str, float], path: Path = POINTS) -> dict[str, float]:
 
     A step is linear in the cost of a layer and in the inverse of the other constants, so
     least squares over relative errors have one solution. Keys: layer_s, and for each GPU
-    expert_share_<gpu> and prefill_tokens_per_s_<gpu>; those of `held` keep their value.
+    expert_share_<gpu> and prefill_share_<gpu>; those of `held` keep their value.
     """
     ones = [one for one in plain_yaml(path)["points"] if one.get("fitted")]
     gpus = list(dict.fromkeys(one["gpu"] for one in ones))
     names = ["layer_s"]
     for gpu in gpus:
-        names += [f"expert_share_{gpu}", f"prefill_tokens_per_s_{gpu}"]
+        names += [f"expert_share_{gpu}", f"prefill_share_{gpu}"]
     rows, rest = [], []
     for one in ones:
         model, node, layout, load = _situation(one)
@@ -157,8 +156,8 @@ def fit(held: dict[str, float], path: Path = POINTS) -> dict[str, float]:
         row = dict.fromkeys(names, 0.0)
         row["layer_s"] = model.layers
         row[f"expert_share_{one['gpu']}"] = made.expert_bytes / node.gpu.hbm_bytes_per_s
-        prompts = made.prefill_s * node.reach.prefill_tokens_per_s
-        row[f"prefill_tokens_per_s_{one['gpu']}"] = prompts
+        prompts = made.prefill_s * node.reach.prefill_share
+        row[f"prefill_share_{one['gpu']}"] = prompts
         others = made.seconds - made.layers_s - made.experts_s - made.prefill_s
         rows.append([row[name] / seconds for name in names])
         rest.append(1 - others / seconds)

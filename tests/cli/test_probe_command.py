@@ -114,3 +114,33 @@ def test_a_session_keeps_what_its_probes_found(triage: Run, tmp_path: Path) -> N
     revised = json.loads((tmp_path / "s/probes/diagnosis.json").read_text())
     assert revised["schema"] == "triage.diagnosis/1"
     assert revised["cause"] == "gloo-hostname-loopback"
+
+
+def test_products_that_work_alone_move_the_founding_case_away_from_cublas(
+    triage: Run, tmp_path: Path
+) -> None:
+    events = [
+        {
+            "event": "experiment", "name": f"bf16 {mode} {mib} MiB", "outcome": "passed",
+            "given": {"dtype": "bf16", "mode": mode, "free_mib": mib},
+        }
+        for mode in ("eager", "captured") for mib in (1024, 16)
+    ]  # fmt: skip
+    warm = {"event": "experiment", "name": "warm", "outcome": "passed"}
+    cold = {"event": "experiment", "name": "cold", "outcome": "passed"}
+    python = stand_in(tmp_path, START, *events, warm, cold, {"event": "end"})
+    log = ROOT / "fixtures/cases/cublas-mla-absorb-bmm--ep8-nvls-dummy-run/server.log"
+    done = triage("probe", "--for", log, "--python", python, "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert [r["probe"] for r in shown["results"]][-1] == "mla-absorb-bmm"
+    assert shown["cause"] == "cublas-mla-absorb-bmm"
+    assert shown["confidence"] != "high"
+    assert any(
+        "an earlier kernel broke the context" in said
+        for r in shown["results"]
+        for said in r["meaning"]
+    )
+    assert any(
+        said.startswith("cublas-mla-absorb-bmm: confidence high") for said in shown["changed"]
+    )

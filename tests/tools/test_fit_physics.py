@@ -55,11 +55,11 @@ def test_the_fitted_constants_are_what_the_fit_gives(tool: Any) -> None:
     assert families["blackwell"].expert_share["int4"].value == pytest.approx(
         found["expert_share_B300"], rel=0.05
     )
-    assert families["blackwell"].prefill_tokens_per_s.value == pytest.approx(
-        found["prefill_tokens_per_s_B300"], rel=0.1
+    assert families["blackwell"].prefill_share.value == pytest.approx(
+        found["prefill_share_B300"], rel=0.1
     )
-    assert families["hopper"].prefill_tokens_per_s.value == pytest.approx(
-        found["prefill_tokens_per_s_H200"], rel=0.1
+    assert families["hopper"].prefill_share.value == pytest.approx(
+        found["prefill_share_H200"], rel=0.1
     )
     fitted = tuple(p for p in tool.read_points() if p.fitted)
     assert tool.rms(fitted) < found["rms"] + 0.003

@@ -57,8 +57,8 @@ class LayoutPart(Closed):
     """GPUs that split each layer."""
     pipeline_parallel: Number
     """Groups of layers."""
-    expert_parallel: bool
-    """Whether experts are whole on a rank."""
+    expert_ranks: Number
+    """Ranks that share out whole experts; 1: every rank has a slice of each."""
     attention_data_parallel: bool
     """Whether each rank has the attention of its own sequences."""
     alltoall: bool

@@ -83,7 +83,7 @@ class ReachPart(_Strict):
 class FamilyPart(_Strict):
     """What kernels reach on one family of GPUs."""
 
-    prefill_tokens_per_s: Quantity
+    prefill_share: Quantity
     expert_share: dict[Format, Quantity]
 
 
@@ -226,7 +226,7 @@ def node_of(part: GpuPart, count: int, expert_format: str) -> Node:
         count=count,
         reach=Reach(
             expert_share=share.value,
-            prefill_tokens_per_s=family.prefill_tokens_per_s.value,
+            prefill_share=family.prefill_share.value,
             **reach,
         ),
     )
@@ -243,7 +243,7 @@ def constants_of(part: GpuPart, expert_format: str) -> tuple[Constant, ...]:
     ]
     found += [(name, getattr(file.reach, name)) for name in ReachPart.model_fields]
     share = family.expert_share.get(expert_format, file.unknown_expert_share)  # type: ignore[call-overload]
-    found += [("expert_share", share), ("prefill_tokens_per_s", family.prefill_tokens_per_s)]
+    found += [("expert_share", share), ("prefill_share", family.prefill_share)]
     return tuple(
         Constant(name=name, value=q.value, low=q.low, high=q.high, source=q.source)
         for name, q in found

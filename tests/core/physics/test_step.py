@@ -21,7 +21,7 @@ GPUS = ["A100", "H100", "H200", "B200", "B300", "RTX PRO 6000"]
 LAYOUTS = st.builds(
     Layout,
     tensor_parallel=st.sampled_from([1, 2, 4, 8]),
-    expert_parallel=st.booleans(),
+    expert_ranks=st.sampled_from([1, 2, 4, 8]),
     attention_data_parallel=st.booleans(),
     alltoall=st.booleans(),
     reduce=st.sampled_from(list(Reduce)),
@@ -97,7 +97,7 @@ def test_graphs_and_longer_contexts_go_one_way(
 @given(st.sampled_from(GPUS), st.integers(1, 2048))
 def test_expert_parallelism_without_alltoall_never_gains(gpu: str, concurrency: int) -> None:
     plain = Layout(tensor_parallel=8)
-    whole = replace(plain, expert_parallel=True)
+    whole = replace(plain, expert_ranks=8)
     ratio = relative(MODELS[0], node(gpu), plain, whole, Load(concurrency=float(concurrency)))
     assert ratio <= 1 + 1e-9
 
@@ -117,7 +117,7 @@ def test_layouts_of_the_founding_model_compare_as_documented(
     load = Load(concurrency=float(concurrency), verify_tokens=verify)
     machine = replace(machine, reach=replace(machine.reach, draft_s=0.0))
     plain = Layout(tensor_parallel=8)
-    whole = replace(plain, expert_parallel=True)
+    whole = replace(plain, expert_ranks=8)
     layouts = (
         replace(plain, reduce=Reduce.MULTICAST),
         whole,

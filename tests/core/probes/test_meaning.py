@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -245,3 +247,8 @@ def test_odd_events_are_read_as_far_as_they_go() -> None:
     assert result.experiments[0].name == "3"
     assert result.experiments[0].facts == {}
     assert result.output == "triage-probe [1]\nand more"
+
+
+def test_the_page_has_a_row_for_every_probe() -> None:
+    page = (Path(__file__).parents[3] / "docs/probes.md").read_text()
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.M) == [p.name for p in PROBES]

@@ -40,7 +40,7 @@ def layout_of(config: Config) -> Layout:
     return Layout(
         tensor_parallel=tensor,
         pipeline_parallel=number(config.get("pp-size"), 1),
-        expert_parallel=alltoall or number(config.get("ep-size"), 1) > 1,
+        expert_ranks=tensor if alltoall else number(config.get("ep-size"), 1),
         attention_data_parallel=data,
         alltoall=alltoall,
         reduce=_reduce(config),
@@ -71,9 +71,9 @@ def speculates(config: Config) -> bool:
 
 
 def number(value: Value | None, default: int) -> int:
-    """The whole number of a flag's value, or the default if it is none."""
+    """The whole number of a flag's value, at least 1; the default if it is none."""
     try:
-        return int(str(value))
+        return max(1, int(str(value)))
     except ValueError:
         return default
 

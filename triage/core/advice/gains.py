@@ -163,7 +163,7 @@ def usual_layouts(about: Situation, layout: Layout) -> tuple[tuple[str, Layout],
     if about.node.gpu.multicast and gpus > 1:
         found.append((f"TP{gpus} + NVLS", replace(plain, reduce=Reduce.MULTICAST)))
     if about.model.experts and gpus > 1 and about.model.experts % gpus == 0:
-        found.append((f"EP{gpus}", replace(plain, expert_parallel=True)))
+        found.append((f"EP{gpus}", replace(plain, expert_ranks=gpus)))
         found.append((f"DP attention + EP{gpus}", data_parallel(plain)))
     return tuple(found)
 
@@ -171,7 +171,7 @@ def usual_layouts(about: Situation, layout: Layout) -> tuple[tuple[str, Layout],
 def data_parallel(layout: Layout) -> Layout:
     """The layout with data-parallel attention, and tokens sent to their experts."""
     return replace(
-        layout, attention_data_parallel=True, expert_parallel=True, alltoall=True,
+        layout, attention_data_parallel=True, expert_ranks=layout.tensor_parallel, alltoall=True,
         reduce=Reduce.CUSTOM,
     )  # fmt: skip
 

@@ -36,18 +36,23 @@ class Reduce(StrEnum):
 class Layout:
     """Parallel widths and the switches that the model of a step knows.
 
-    `expert_parallel`: whole experts on a rank instead of slices of each. `alltoall`:
+    `expert_ranks` share out whole experts; 1: every rank has a slice of each. `alltoall`:
     tokens travel to their experts; else every rank has all tokens and an all-reduce.
     """
 
     tensor_parallel: int = 1
     pipeline_parallel: int = 1
-    expert_parallel: bool = False
+    expert_ranks: int = 1
     attention_data_parallel: bool = False
     alltoall: bool = False
     reduce: Reduce = Reduce.CUSTOM
     graphs: bool = True
     expert_share: float | None = None  # of another kernel than the node's usual one
+
+    @property
+    def expert_parallel(self) -> bool:
+        """Whether experts are shared out whole."""
+        return self.expert_ranks > 1
 
     @property
     def gpus(self) -> int:

@@ -46,7 +46,7 @@ class Reach:
     nccl_allreduce_s: float
     pcie_allreduce_s: float
     alltoall_s: float  # of one launch; two a layer
-    prefill_tokens_per_s: float  # of the whole node
+    prefill_share: float  # of the bf16 rate that prompts reach, whatever the format
     draft_s: float  # drafting and host work of one step with speculation
 
 

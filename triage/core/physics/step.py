@@ -93,7 +93,7 @@ def step(model: Model, node: Node, layout: Layout, load: Load) -> Step:
         kv_s=kv / (reach.kv_share * gpu.hbm_bytes_per_s),
         link_s=_link_bytes(model, node, layout, tokens) / (reach.link_share * gpu.link_bytes_per_s),
         alltoall_s=_alltoalls(model, layout) * reach.alltoall_s,
-        prefill_s=prompts / (reach.prefill_tokens_per_s * layout.gpus / node.count),
+        prefill_s=prompts * prefill_s_per_token(model, node, layout),
         draft_s=reach.draft_s if load.verify_tokens > 1 else 0.0,
         experts_by_compute=working_s > reading_s,
         dense_bytes=dense,
@@ -105,6 +105,12 @@ def step(model: Model, node: Node, layout: Layout, load: Load) -> Step:
             work / _operations_per_s(model, node),
         ),
     )
+
+
+def prefill_s_per_token(model: Model, node: Node, layout: Layout) -> float:
+    """Seconds of one token of a prompt, on all GPUs of the layout together."""
+    rate = node.reach.prefill_share * node.gpu.bf16_operations_per_s * layout.gpus
+    return OPERATIONS_PER_PARAMETER * active_parameters(model) / rate
 
 
 def _dense_bytes(model: Model, layout: Layout) -> float:
@@ -120,9 +126,7 @@ def _expert_bytes(model: Model, layout: Layout, tokens: float) -> float:
 
 
 def _unevenness(model: Model, layout: Layout, tokens: float) -> float:
-    if not layout.expert_parallel:
-        return 1.0
-    return imbalance(model.experts, model.experts_per_token, tokens, layout.tensor_parallel)
+    return imbalance(model.experts, model.experts_per_token, tokens, layout.expert_ranks)
 
 
 def _kv_bytes(model: Model, layout: Layout, load: Load, sequences: float) -> float:
