@@ -39,10 +39,10 @@ def test_the_exit_code_tells_only_where_it_is_asked_for(triage: Run) -> None:
 
 def test_two_commands_are_compared_by_what_they_set(triage: Run, tmp_path: Path) -> None:
     good, bad = tmp_path / "good.sh", tmp_path / "bad.sh"
-    good.write_text("python -m sglang.launch_server --model-path /m --tp 8 --port 1\n")
+    good.write_text("/nowhere/python -m sglang.launch_server --model-path /m --tp 8 --port 1\n")
     bad.write_text(
         "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz NCCL_DEBUG=INFO"
-        " sglang serve --model-path /m --tp-size 8 --ep 8 --port 2\n"
+        " /nowhere/python -m sglang.launch_server --model-path /m --tp-size 8 --ep 8 --port 2\n"
     )
     found = triage("diff", "--json", good, bad)
     assert "hf_abcdef" not in found.stdout

@@ -67,7 +67,7 @@ def test_the_whole_is_aligned_and_in_the_order_of_the_question() -> None:
     ]
     heads = [line for line in lines[2:] if line and not line.startswith(" ")]
     assert heads == [
-        "set differently", "moved with moe-a2a-backend", "moved, by what is not known",
+        "set differently", "moved with moe-a2a-backend", "moved, not known with which of these",
         "environment", "versions", "memory and sizes", "timeline",
         "decisions  (line of the log)", "hidden  1 difference that says nothing; --all shows them and why",
     ]  # fmt: skip

@@ -105,8 +105,8 @@ class EnvChange(Closed):
     """Value on the good side; null: not told. (set) where only that is told."""
     bad: str | None
     """Value on the bad side; null: not told."""
-    told: Literal["command", "log", "rule"]
-    """Who tells it: the command, a line of the log, or what is known of the engine."""
+    told: Literal["command", "log", "rule", "engine"]
+    """Who tells it: the command, a line of the log, what is known of the engine, or the engine."""
     by: list[str]
     """For a rule, the differing fields that it depends on."""
     where: str | None

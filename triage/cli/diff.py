@@ -13,6 +13,7 @@ FOUND = 14
 @click.argument("good")
 @click.argument("bad")
 @click.option("--all", "everything", is_flag=True, help="Show also what says nothing, and why.")
+@click.option("--no-resolve", is_flag=True, help="Do not ask the engine about commands.")
 @click.option("--exit-code", is_flag=True, help="Exit 14 if something differs.")
 @console.output_options
 def command(
@@ -21,6 +22,7 @@ def command(
     *,
     everything: bool,
     exit_code: bool,
+    no_resolve: bool,
     as_json: bool,
     color: str,
     exit_zero: bool,
@@ -31,6 +33,9 @@ def command(
     SESSION:TRIAL. A session alone stands for the trial that starts with the
     most of what is wanted (GOOD), or for the failure under search (BAD).
 
+    Of two commands the engine itself tells what it makes of them: it is
+    imported in its own Python, and nothing is launched.
+
     Fields that the engine moved by itself stand below the flag that moved them.
     Memory, the timeline and what the engine says that it chose are compared too.
     """
@@ -38,7 +43,7 @@ def command(
     from triage.render.diff_text import diff_text
     from triage.session.diff import diff
 
-    found = diff(good, bad)
+    found = diff(good, bad, ask=not no_resolve, say=console.talk)
     if as_json:
         console.document(diff_document(found))
     else:

@@ -57,7 +57,8 @@ def _heads(diff: Diff) -> list[str]:
 
 def _what(side: Side) -> str:
     if side.kind == "command":
-        return "(a command, not launched)"
+        cause = f": {side.cause}" if side.cause else ""
+        return f"(a command, not launched{', rejected' if side.outcome else ''}{cause})"
     version = f" {side.engine_version}" if side.engine_version else ""
     mark = "simulated, " if side.simulated else ""
     where = "" if side.phase in ("unknown", "serving") else f" in {side.phase}"
@@ -78,7 +79,8 @@ def _set(diff: Diff) -> Iterator[str]:
         return
     stand = [change for change in diff.resolved if change.kind == "open"]
     if stand:
-        yield "different" if diff.good.typed is None else "different, though nothing was set so"
+        known = diff.good.typed is not None and diff.bad.typed is not None
+        yield "different, though nothing was set so" if known else "different"
         for one in stand[:_MOST]:
             yield from _row(one.flag or one.field, _shown(one.good), _shown(one.bad))
         yield from _more(stand)
@@ -98,7 +100,7 @@ def _moved(diff: Diff) -> Iterator[list[str]]:
     moved = [change for change in diff.resolved if change.kind == "moved"]
     for by in dict.fromkeys(change.by for change in moved):
         mine = [change for change in moved if change.by == by]
-        head = f"moved with {listed(by)}" if by else "moved, by what is not known"
+        head = f"moved with {listed(by)}" if by else "moved, not known with which of these"
         lines = [head]
         for one in mine[:_MOST]:
             note = one.why if one.also else _place(one.where)
@@ -117,7 +119,8 @@ def _env(diff: Diff) -> Iterator[str]:
     if diff.env:
         yield "environment"
     for one in diff.env[:_MOST]:
-        note = f"set by the engine, {_place(one.where)}" if one.told == "rule" else ""
+        note = _place(one.where) if one.told == "rule" else ""
+        note = "set by the engine" if one.told == "engine" else note
         yield from _row(one.name, _shown(one.good), _shown(one.bad), note)
 
 

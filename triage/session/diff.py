@@ -7,11 +7,11 @@ Not: comparing (triage.core.diff) or printing it (triage.render).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triage.core.config import Config, ServerCommand
+from triage.core.config import Config
 from triage.core.diagnosis import Diagnosis
 from triage.core.diff.compare import compare
 from triage.core.diff.difference import Diff
@@ -36,25 +36,37 @@ _LONGEST = 1 << 17
 _DATED = re.compile(r"(?m)^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 _PROBED = 1 << 16  # bytes that tell a log from a command
 NO_DUMP = "its log has no server_args= line: it ended before the arguments were resolved"
-NO_RESOLUTION = "only the flags that were typed are known: nothing resolved them"
 
 
-def diff(good: str, bad: str) -> Diff:
+def diff(
+    good: str, bad: str, *, ask: bool = True, say: Callable[[str], None] | None = None
+) -> Diff:
     """The difference of two launches, each a log, SESSION, SESSION:TRIAL or a command file.
 
     A session alone stands for its proof on the good side, for the failure under search on
     the bad one.
+
+    Args:
+        good: What is compared with.
+        bad: What is in question.
+        ask: Whether the engine is asked what it makes of a command; it is imported for that.
+        say: Called before that, as it takes seconds.
 
     Raises:
         UsageError: a word names nothing of these.
         NothingError: a session has no such trial, a file is empty.
         HostError: a file cannot be read.
     """
-    return compare(side_of(good, good=True), side_of(bad, good=False), diff_rules(), flag_table())
+    from triage.session.commands import Commands
+
+    with Commands(ask=ask, say=say) as commands:
+        before = side_of(good, commands.side, good=True)
+        after = side_of(bad, commands.side, good=False)
+    return compare(before, after, diff_rules(), flag_table())
 
 
-def side_of(word: str, *, good: bool) -> Side:
-    """One side; see diff."""
+def side_of(word: str, of_command: Callable[[Path], Side], *, good: bool) -> Side:
+    """One side; see diff. `of_command` makes that of a file with a command."""
     path, number = Path(word), 0
     if not path.exists() and (found := _NUMBERED.match(word)) is not None:
         path, number = Path(found[1]), int(found[2])
@@ -70,7 +82,7 @@ def side_of(word: str, *, good: bool) -> Side:
         raise UsageError(
             f"{path} is no session, so it has no trial {number}", hint=hint("ls", path)
         )
-    return of_log(path) if _is_log(path) else _of_command(path)
+    return of_log(path) if _is_log(path) else of_command(path)
 
 
 def _of_folder(path: Path) -> Side:
@@ -198,20 +210,6 @@ def side_of_startup(source: str, found: Diagnosis, startup: Startup) -> Side:
         seconds=seconds,
         memory=startup.memory,
         decisions=startup.decisions,
-    )
-
-
-def _of_command(path: Path) -> Side:
-    from triage.command import read_command_file
-
-    command: ServerCommand = read_command_file(path, flag_table())
-    return Side(
-        source=str(path),
-        kind="command",
-        typed=command.config,
-        unresolved=NO_RESOLUTION,
-        env=command.config.env_values(),
-        complete_env=True,
     )
 
 

@@ -163,6 +163,9 @@ class _Comparison:
                 yield EnvChange(
                     name=name, good=before, bad=after, told="command" if complete else "log"
                 )
+        if good.made is not None and bad.made is not None:
+            yield from self._made(good.made, bad.made, told)
+            return
         moved = {change.field for change in resolved}
         for rule in self.rules.env if good.resolved and bad.resolved else ():
             own = any(rule.name in side.env for side in (good, bad))
@@ -177,6 +180,19 @@ class _Comparison:
                 by=tuple(name for name in rule.fields if name in moved),
                 where=rule.where,
             )
+
+    def _made(
+        self, good: Mapping[str, str], bad: Mapping[str, str], told: set[str]
+    ) -> Iterator[EnvChange]:
+        """Variables that the engine set, as it says itself."""
+        for name in sorted((good.keys() | bad.keys()) - told):
+            before, after = good.get(name), bad.get(name)
+            if before == after:
+                continue
+            if why := self.rules.reason("env", name):
+                self.leave_out("env", name, (before, after), why)
+            else:
+                yield EnvChange(name=name, good=before, bad=after, told="engine")
 
     def versions(self) -> Iterator[VersionChange]:
         """Packages of which both sides tell a version, and not the same."""
@@ -272,6 +288,8 @@ def _lasted(reached: Mapping[str, float | None]) -> dict[str, float]:
 
 def _passed(side: Side) -> frozenset[str]:
     """The phases that a launch left behind; where it ended, what it would have said is open."""
+    if side.kind == "command":
+        return _UNMARKED | {"config-load"}
     if side.outcome == "healthy":
         return frozenset((*PHASES, *side.seconds))
     furthest = max(side.seconds, key=order, default="unknown")
@@ -287,5 +305,5 @@ def _notes(good: Side, bad: Side) -> Iterator[tuple[Part, str]]:
         if side.resolved is None:
             yield "resolved", f"{name}: {side.unresolved}"
     if "command" in (good.kind, bad.kind):
-        for part in ("versions", "timeline", "memory", "decisions"):
+        for part in ("versions", "timeline", "memory"):
             yield part, "a command was not launched"

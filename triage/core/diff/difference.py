@@ -50,12 +50,15 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvChange:
-    """A variable that differs; None: not told. `told`: by the command, the log, or a rule."""
+    """A variable that differs; None: not told. `told`: by the command, the log, or a rule.
+
+    *engine*: the engine itself said that it sets it.
+    """
 
     name: str
     good: str | None
     bad: str | None
-    told: Literal["command", "log", "rule"]
+    told: Literal["command", "log", "rule", "engine"]
     by: tuple[str, ...] = ()
     where: str = ""
 

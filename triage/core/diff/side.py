@@ -51,7 +51,8 @@ class Side:
     `typed` is what the user set, None where only the engine's resolved values are
     known. `resolved` holds those by the engine's field names, nested ones joined by
     dots; None where nothing tells them, and then `unresolved` says why. `env` holds variables
-    that the log or the command tells, `complete_env` whether those are all that were set.
+    that the log or the command tells, `complete_env` whether those are all that were set; `made`
+    those that the engine set on its own, None where it was not asked.
     `seconds` is when each phase was first reached, from the first dated line on; None: undated.
     """
 
@@ -70,6 +71,7 @@ class Side:
     unresolved: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     complete_env: bool = False
+    made: Mapping[str, str] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float | None] = field(default_factory=dict)
     memory: Mapping[str, Reading] = field(default_factory=dict)
