@@ -28,6 +28,7 @@ from triage.core.launch import (
     Process,
     Ready,
 )
+from triage.core.search.hints import hinted_levels
 from triage.core.trials import Entry, Problem, Seen, Trial
 from triage.finder import fast
 from triage.launch import Server, free_port, launch
@@ -223,7 +224,10 @@ def entry_of(
         moved=moved_besides(
             trial.items, problem, effective, journal, rules=diff_rules(), table=flag_table()
         ),
-        suspects=tuple(suspect.flag for suspect in diagnosis.suspects),
+        suspects=(
+            *(suspect.flag for suspect in diagnosis.suspects),
+            *hinted_levels(problem, (c for advice in diagnosis.remedies for c in advice.changes)),
+        ),
         log_digest=_digest(Path(result.capture.log)),
     )
 

@@ -17,8 +17,9 @@ from functools import lru_cache
 import numpy as np
 
 from triage.core.phases import PHASES, order
-from triage.core.search.candidates import Candidates, Floats, Ints, candidates_of
+from triage.core.search.candidates import EVEN, Candidates, Floats, Ints, candidates_of
 from triage.core.search.evidence import STARTED, Evidence
+from triage.core.search.space import Space
 from triage.core.trials import Noise
 
 # Shares of startup failures by phase, as far as public reports tell; the rest is even.
@@ -29,6 +30,8 @@ _OFTEN = {
 }  # fmt: skip
 _REST = 0.10
 SUSPECTED = 5.0  # a flag at which a diagnosis points, against one at which it does not
+HINTED, STEP = 120.0, 4.0  # the level that a message asks for, and how fast it falls off
+HINT_LIES = 0.1  # share of the even prior where a message asks for a value
 STRAY = 0.002  # a launch shows a failure that none of its causes brings; with noise only
 PHASE_AGAIN = 0.3  # the machine strikes twice in one phase
 PAIRS = 600  # patterns of one failure; of more, the heaviest are weighed in pairs
@@ -92,7 +95,7 @@ def likelihoods(evidence: Evidence) -> Likelihoods:
         for i, row in enumerate(held[-60:]):
             pattern[d] |= row.astype(np.int64) << i
         own[d] = apart[d] * np.prod(np.where(held, shown, stray), axis=0)
-        priors[d] = _prior(candidates, evidence.suspects[d])
+        priors[d] = _prior(evidence.space, candidates, evidence.suspects[d])
         if noise.transient:
             stroke = noise.transient * PHASE_AGAIN
             transient[d] = noise.transient * stroke ** (len(held) - 1)
@@ -130,14 +133,38 @@ def _miss(noise: Noise, times: np.ndarray) -> Floats:
     return np.asarray(times == 0, dtype=np.float64)
 
 
-def _prior(candidates: Candidates, suspects: frozenset[int]) -> Floats:
-    """The prior of one failure's cause: a diagnosis may point at some flags."""
+def _prior(space: Space, candidates: Candidates, suspects: frozenset[int]) -> Floats:
+    """The prior of one failure's cause: a diagnosis may point at some flags.
+
+    Where a message asks for a value, the levels of a range near it are likely to repair.
+    """
     if not suspects:
         return candidates.prior
-    wanted = np.uint64(sum(1 << j for j in suspects))
+    wanted = np.uint64(sum(1 << j for j in suspects if not space.repairs >> j & 1))
     held = np.bitwise_count(candidates.masks & wanted).astype(np.float64)
     weighted = candidates.prior * SUSPECTED**held
-    return np.asarray(0.7 * weighted / weighted.sum() + 0.3 * candidates.prior)
+    for j in suspects:
+        if space.repairs >> j & 1:
+            weighted *= _near(space, candidates, j)
+    even = HINT_LIES if any(space.repairs >> j & 1 for j in suspects) else EVEN
+    return np.asarray((1 - even) * weighted / weighted.sum() + even * candidates.prior)
+
+
+def _near(space: Space, candidates: Candidates, hinted: int) -> Floats:
+    """By candidate how much likelier a hint makes it: most if that level is the least to help."""
+    order = sorted(
+        (j for j in range(space.n) if (space.needs[j] | space.users[j]) >> hinted & 1),
+        key=lambda j: space.users[j].bit_count(),
+    )
+    factor = np.ones(len(candidates.masks))
+    place = order.index(hinted)
+    for i, j in enumerate(order):
+        stricter = np.uint64(space.users[j] & ~(1 << j))
+        least = (candidates.masks >> np.uint64(j) & np.uint64(1) > 0) & (
+            candidates.masks & stricter == 0
+        )
+        factor[least] = max(1.0, HINTED / STEP ** abs(i - place))
+    return factor
 
 
 @lru_cache(maxsize=1)
