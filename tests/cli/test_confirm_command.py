@@ -14,10 +14,21 @@ from typing import Any
 
 import pytest
 from command_line import Run, is_an_error
+from inside import inside
 
 from triage.replay.landscape import Ending, write_landscape
 
 pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def triage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return inside(capsys)
+
+
 # Patience shrinks with the speed, and the processes of a busy machine do not.
 FAST = ("--speed", "1000", "--patience", "10h")
 COMMAND = "python -m sglang.launch_server --model-path /m --port 31000"

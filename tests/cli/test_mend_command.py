@@ -10,10 +10,21 @@ from typing import Any
 
 import pytest
 from command_line import Run, is_an_error
+from inside import inside
 
 from triage.replay.landscape import Ending, write_landscape
 
 pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def triage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    monkeypatch.chdir(tmp_path)
+    return inside(capsys)
+
+
 TOO_LONG = (
     "Warning: User-specified context_length (4096) is greater than the derived context_length"
     " (512). This may lead to incorrect model outputs or CUDA errors."
