@@ -31,7 +31,7 @@ def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
             self.sample1 = self.sample2 = None
             self.metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(8)]
 
-    values = {1: 99.0, 2: 95.0, 5: 10.0, 10: 72.0}
+    values = {1: 99.0, 2: 95.0, 5: 10.0, 10: 72.0, 60: 40_000.0, 61: 40_000.0}  # MiB/s
 
     def metrics_get(asked: Metrics) -> Metrics:
         for metric in asked.metrics[: asked.numMetrics]:
@@ -68,9 +68,11 @@ def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
     return module
 
 
-def sampled(monkeypatch: pytest.MonkeyPatch, module: Any, seconds: float = 0.3) -> Sampler:
+def sampled(
+    monkeypatch: pytest.MonkeyPatch, module: Any, seconds: float = 0.3, peak: float | None = None
+) -> Sampler:
     monkeypatch.setitem(sys.modules, "pynvml", module)
-    with Sampler(lambda: (os.getpid(),), hertz=50) as sampler:
+    with Sampler(lambda: (os.getpid(),), hertz=50, link_peak=lambda _: peak) as sampler:
         time.sleep(seconds)
     return sampler
 
@@ -84,6 +86,13 @@ def test_activity_is_read_where_there_is_gpm(monkeypatch: pytest.MonkeyPatch) ->
     assert {s.gpu for s in sampler.samples} == {0, 1}
     assert sampler.names == ("GPU 0 NVIDIA B300", "GPU 1 NVIDIA B300")
     assert sampler.busiest is not None
+
+
+def test_links_are_a_share_of_a_peak_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sampled(monkeypatch, nvml(), 0.1, peak=900e9)
+    share = 2 * 40_000 * (1 << 20) / (2 * 900e9)
+    assert known.samples[-1].nvlink == pytest.approx(share)
+    assert sampled(monkeypatch, nvml(), 0.1).samples[-1].nvlink is None, "the peak is not known"
 
 
 def test_without_gpm_there_is_only_what_separates_nothing(

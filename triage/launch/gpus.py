@@ -22,10 +22,14 @@ HERTZ = 5.0
 MOST = 20_000  # samples that are kept: an hour of one GPU
 # NVML's ids of GPM metrics: how each is called in a Sample. Source: nvmlGpmMetricId_t.
 _GPM = {1: "gr_active", 2: "sm_active", 5: "tensor", 10: "dram"}
+_LINKS = (60, 61)  # all NVLinks, received and sent, in MiB/s
+_MIB = 1 << 20
 
 
 class Sampler(threading.Thread):
     """Reads until it is stopped; `with Sampler(pids) as sampler:` does both.
+
+    `link_peak` gives the peak of a GPU's links, by its name, in bytes a second and direction.
 
     Attributes:
         missing: Why there is nothing to read, "" if there is.
@@ -35,14 +39,20 @@ class Sampler(threading.Thread):
         busiest: Share of one core that the busiest of their threads used meanwhile.
     """
 
-    def __init__(self, pids: Callable[[], Sequence[int]], *, hertz: float = HERTZ) -> None:
+    def __init__(
+        self,
+        pids: Callable[[], Sequence[int]],
+        *,
+        hertz: float = HERTZ,
+        link_peak: Callable[[str], float | None] = lambda _: None,
+    ) -> None:
         super().__init__(name="triage-gpus", daemon=True)
         self.missing = ""
         self.names: tuple[str, ...] = ()
         self.samples: list[Sample] = []
         self.share: float | None = None
         self.busiest: float | None = None
-        self._pids = pids
+        self._pids, self._link_peak = pids, link_peak
         self._period = 1 / hertz
         self._over = threading.Event()
         self._nvml: Any = None
@@ -108,7 +118,7 @@ class Sampler(threading.Thread):
         self._nvml = pynvml
         try:
             count = pynvml.nvmlDeviceGetCount()
-            found = [_Device(pynvml, number) for number in range(count)]
+            found = [_Device(pynvml, number, self._link_peak) for number in range(count)]
         except Exception as error:  # noqa: BLE001
             self.missing = f"NVML cannot list the GPUs: {error}"
             return
@@ -134,10 +144,11 @@ def driver_version() -> str:
 
 
 class _Device:
-    def __init__(self, nvml: Any, number: int) -> None:
+    def __init__(self, nvml: Any, number: int, link_peak: Callable[[str], float | None]) -> None:
         self._nvml, self.number = nvml, number
         self._handle = nvml.nvmlDeviceGetHandleByIndex(number)
         self.name = _text(self._try(nvml.nvmlDeviceGetName, self._handle) or "")
+        self._peak = link_peak(self.name)
         cap = self._try(nvml.nvmlDeviceGetEnforcedPowerLimit, self._handle)
         self._cap_w = cap / 1000 if cap else None
         self._clock = self._try(nvml.nvmlDeviceGetMaxClockInfo, self._handle, nvml.NVML_CLOCK_SM)
@@ -202,18 +213,23 @@ class _Device:
         nvml = self._nvml
         asked = nvml.c_nvmlGpmMetricsGet_t()
         asked.version = nvml.NVML_GPM_METRICS_GET_VERSION
-        asked.numMetrics = len(_GPM)
+        wanted = (*_GPM, *_LINKS)
+        asked.numMetrics = len(wanted)
         asked.sample1, asked.sample2 = self._gpm
-        for index, number in enumerate(_GPM):
+        for index, number in enumerate(wanted):
             asked.metrics[index].metricId = number
         self._gpm.reverse()
         if self._failed(nvml.nvmlGpmMetricsGet, asked):
             return {}
-        return {
-            name: asked.metrics[index].value / 100
-            for index, name in enumerate(_GPM.values())
+        told = {
+            number: float(asked.metrics[index].value)
+            for index, number in enumerate(wanted)
             if asked.metrics[index].nvmlReturn == nvml.NVML_SUCCESS
         }
+        found = {name: told[number] / 100 for number, name in _GPM.items() if number in told}
+        if self._peak and all(number in told for number in _LINKS):
+            found["nvlink"] = sum(told[n] for n in _LINKS) * _MIB / (2 * self._peak)
+        return found
 
 
 def _cpu_times(pids: Iterable[int]) -> dict[tuple[int, int], float]:

@@ -214,7 +214,7 @@ def _put_loads(
     measured = not candidate.simulated
     for concurrency in wish.levels:
         say(f"load {concurrency}: {max(wish.load.requests, concurrency)} requests")
-        with Sampler(server.pids) as sampler:
+        with Sampler(server.pids, link_peak=_link_peak) as sampler:
             least_s = min(STEADY_S + MARGIN_S, wish.load.seconds) if sampler.reads else 0.0
             load = replace(wish.load, least_s=least_s)
             level = put_load(server, concurrency, load, measured=measured, say=say)
@@ -223,6 +223,14 @@ def _put_loads(
             found.gpus = sampler.report(level.tokens)
         if level.errors or not level.answered:
             break
+
+
+def _link_peak(gpu: str) -> float | None:
+    """Bytes a second and direction of this GPU's links, as far as it is known."""
+    from triage.knowledge.physics import gpu_part
+
+    part = gpu_part(gpu)
+    return None if part is None else float(part.link_bytes_per_s.value)
 
 
 def _told(server: Server, path: str) -> object:
