@@ -250,6 +250,8 @@ class Advice(Document):
     """What to keep."""
     stop: list[Stop]
     """What gets no more work."""
+    not_judged: list[str]
+    """What is wanted, not known to work, and not modelled."""
     next: str | None
     """Key of the option to work on; null if nothing promises a gain."""
     launches: Count

@@ -23,6 +23,7 @@ def advice_document(advice: Advice) -> dict[str, Any]:
         "say": decision.say,
         "keep": list(decision.keep),
         "stop": [{"what": what, "why": why} for what, why in decision.stop],
+        "not_judged": list(decision.not_judged),
         "next": decision.next or None,
         "launches": decision.launches,
         "changed_by": list(decision.changed_by),

@@ -16,7 +16,7 @@ from triage.render.markdown import visible
 
 WIDTH = 80
 _BARS = "▁▂▃▄▅▆▇█"
-_NAME = 30  # columns of an option's name
+_NAME = 29  # columns of an option's name
 
 
 def advice_text(advice: Advice) -> str:
@@ -43,6 +43,9 @@ def _decision(advice: Advice) -> Iterable[str]:
     decision = advice.decision
     mark = "simulated launches: " if advice.simulated else ""
     yield _wrapped(f"{mark}{decision.say}", "  ")
+    for one in advice.comparisons:
+        if one.slow:
+            yield _wrapped(f"  first {_sequences(one.reported.concurrency)}: {one.say}", "      ")
     for title, why in decision.stop:
         yield _wrapped(f"  not {title}: {why}", "      ")
     if decision.next:
@@ -51,14 +54,18 @@ def _decision(advice: Advice) -> Iterable[str]:
         yield _wrapped(
             f"  next {chosen.title}: at most {decision.launches} launches{risk}", "      "
         )
+    if decision.not_judged:
+        names = listed(decision.not_judged)
+        yield _wrapped(f"  not judged: {names}: what they bring is not modelled", "      ")
     yield "  this would change it"
-    for one in decision.changed_by:
-        yield _wrapped(f"    - {one}", "      ")
+    for said in decision.changed_by:
+        yield _wrapped(f"    - {said}", "      ")
 
 
 def _options(advice: Advice) -> Iterable[str]:
     served = listed([f"{c:,}" for c in advice.situation.served])
-    yield f"options, gain over the baseline at {served} sequences, modelled"
+    many = "sequence" if served == "1" else "sequences"
+    yield f"options, gain over the baseline at {served} {many}, modelled"
     yield f"  {'':{_NAME}}{'gain':>14}{'chance':>9}{'hours':>8}{'an hour':>10}"
     for option in advice.options:
         said = _gain(option)
@@ -66,8 +73,8 @@ def _options(advice: Advice) -> Iterable[str]:
             said += "*"
         lead = f"  {_cut(option.title, _NAME - 1):{_NAME}}"
         yield (
-            f"{lead}{said:>14}{option.chance.share:>8.0%} {option.chance.hours:>7.1f}"
-            f"{option.gain_per_hour:>9.1%} {option.status.value if option.wanted else ''}"
+            f"{lead}{said:>14}{option.chance.share * 100:>7.0f} % {option.chance.hours:>7.1f}"
+            f"{option.gain_per_hour * 100:>8.1f} % {option.status.value if option.wanted else ''}"
         ).rstrip()
     for option in advice.options:
         if option.hypothesis is not None:
@@ -113,7 +120,7 @@ def _figures(advice: Advice) -> Iterable[str]:
         speculation = "with speculation" if one.speculation else "without speculation"
         r = one.reported
         yield _wrapped(
-            f"  {r.concurrency:,} sequences, {r.tokens_per_s:,.0f} tok/s {speculation}"
+            f"  {_sequences(r.concurrency)}, {r.tokens_per_s:,.0f} tok/s {speculation}"
             f" ({r.source}): {one.say}",
             "    ",
         )
@@ -132,7 +139,7 @@ def _baseline(advice: Advice) -> Iterable[str]:
         room = "" if one.fits else "; does not fit in memory"
         yield (
             f"  {one.concurrency:>10,}{one.step_s * 1000:>9.1f} ms{one.tokens_per_s:>12,.0f}"
-            f"{one.hbm_share:>8.0%}  {one.regime}{room}"
+            f"{one.hbm_share * 100:>6.0f} %  {one.regime}{room}"
         )
 
 
@@ -168,6 +175,10 @@ def _assumptions(advice: Advice) -> Iterable[str]:
     if advice.not_modelled:
         yield _wrapped(f"  - not modelled: {listed(advice.not_modelled)}", "    ")
     yield _wrapped("  - constants with their sources: --json, and docs/physics.md", "    ")
+
+
+def _sequences(count: int) -> str:
+    return f"{count:,} sequence{'' if count == 1 else 's'}"
 
 
 def _in_rows(values: Sequence[int], most: int) -> Iterable[Sequence[int]]:

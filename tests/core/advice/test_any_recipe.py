@@ -74,4 +74,4 @@ def test_any_configuration_gets_an_answer(
     if made.decision.next:
         assert 1 <= made.decision.launches <= rules().launches_at_most
     else:
-        assert made.decision.kind == "pivot"
+        assert made.decision.kind == "pivot" or made.decision.not_judged

@@ -141,7 +141,7 @@ def test_figures_are_held_against_the_model(founding: Advice) -> None:
     assert many.modelled_tokens_per_s == pytest.approx(2452, rel=0.005)
     assert many.ratio == pytest.approx(1.55, abs=0.01)
     assert not alone.speculation
-    assert "9% slower than modelled" in alone.say
+    assert "9 % slower than modelled" in alone.say
 
 
 def test_two_faults_in_series_are_less_likely_repaired_than_one() -> None:
@@ -186,7 +186,29 @@ def test_what_is_not_modelled_is_said_and_not_guessed() -> None:
     assert made.not_modelled == ("enable-mixed-chunk", "env:A")
     assert option(made, "enable-mixed-chunk").low is None
     assert option(made, "env:A").gains == ()
-    assert made.decision.kind == "pivot"
+    assert made.decision.kind == "pivot", "an alternative is modelled"
+    assert made.decision.not_judged == ("enable-mixed-chunk", "A=1")
+    assert made.decision.stop == ()
+
+
+def test_with_nothing_modelled_the_flags_are_to_be_measured() -> None:
+    other = Item(key="enable-mixed-chunk", change=SetFlag("enable-mixed-chunk", value=True))
+    one = replace(problem(), items=(other,))
+    about = replace(situation(), alternatives=())
+    made = advise(about, rules(), one, {"enable-mixed-chunk": (Status.UNTRIED, chance_of(()))})
+    assert made.decision.kind == "persevere"
+    assert "launch and measure enable-mixed-chunk" in made.decision.say
+
+
+def test_dp_attention_is_judged_with_its_width() -> None:
+    both = (
+        Item(key="enable-dp-attention", change=SetFlag("enable-dp-attention", value=True)),
+        Item(key="dp-size", change=SetFlag("dp-size", "8")),
+    )
+    one = replace(problem(), items=both)
+    chances = {i.key: (Status.UNTRIED, chance_of(())) for i in both}
+    made = advise(situation((1024,)), rules(), one, chances)
+    assert option(made, "enable-dp-attention").gains == option(made, "dp-size").gains != ()
 
 
 def test_an_option_that_the_node_has_no_use_for_is_not_offered() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triage.core.causes import Cause
@@ -96,12 +96,14 @@ def test_every_ending_of_every_probe_has_a_meaning_and_accuses_nobody(
     assert result.findings == ()
 
 
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("probe", [p.name for p in PROBES])
 @given(
     st.lists(
         st.tuples(
             st.sampled_from(["passed", "failed", "crashed", "hung", "skipped"]), st.integers(0, 6)
-        )
+        ),
+        max_size=8,
     )
 )
 def test_any_mixture_of_outcomes_has_a_meaning(probe: str, outcomes: list[tuple[str, int]]) -> None:

@@ -53,18 +53,24 @@ def decide(
     other = max(others, key=lambda o: o.gain_per_hour, default=None)
     on = first is not None and (other is None or first.gain_per_hour >= other.gain_per_hour)
     chosen = first if on else other
+    not_judged = tuple(o.title for o in wanted if o.low is None and o not in kept)
+    if on:
+        kept = [option for option in kept if option is not first]
+    elif chosen is None and not_judged:
+        on = True
     widths, speculation = _spoken(problem)
     keep = (*widths, *(option.title for option in kept), *speculation)
     stop = tuple(
         (option.title, _why_not(option, rules, other))
         for option in wanted
-        if option not in kept and not (on and option is first)
+        if option not in kept and option is not chosen and option.low is not None
     )
     return Decision(
         kind="persevere" if on else "pivot",
-        say=_say(on=on, keep=keep, stop=[name for name, _ in stop], chosen=chosen),
+        say=_say(keep, [n for n, _ in stop], chosen, not_judged if on and not chosen else ()),
         keep=keep,
         stop=stop,
+        not_judged=not_judged,
         next=chosen.key if chosen else "",
         launches=_launches(chosen, rules) if chosen else 0,
         changed_by=_changed_by(
@@ -88,20 +94,19 @@ def _spoken(problem: Problem) -> tuple[list[str], list[str]]:
 
 
 def _why_not(option: Option, rules: Rules, other: Option | None) -> str:
-    if option.low is None or option.high is None:
-        return "what it brings is not modelled: measure it where it starts"
-    gains = percent_range(option.low, option.high)
+    low, high = option.low or 0.0, option.high or 0.0
+    gains = percent_range(low, high)
     if option.best <= rules.noise_share:
         return f"{gains} at best, less than a benchmark shows; no further launch"
     extra = ""
-    if option.hypothesis is not None and option.high <= rules.noise_share:
+    if option.hypothesis is not None and high <= rules.noise_share:
         h = option.hypothesis
         extra = f"; up to {h.high * 100:+.0f} % only {h.say} (not shown)"
     than = ""
     if other is not None:
         than = (
-            f"; {option.gain_per_hour:.1%} an hour of work, {other.gain_per_hour:.1%} for"
-            f" {other.title}"
+            f"; {option.gain_per_hour * 100:.1f} % an hour of work,"
+            f" {other.gain_per_hour * 100:.1f} % for {other.title}"
         )
     return f"{gains} modelled{extra}{than}"
 
@@ -114,9 +119,13 @@ def percent_range(low: float, high: float) -> str:
     return f"{f'{first:+d}' if first else '0'} to {f'{last:+d}' if last else '0'} %"
 
 
-def _say(*, on: bool, keep: Sequence[str], stop: Sequence[str], chosen: Option | None) -> str:
+def _say(
+    keep: Sequence[str], stop: Sequence[str], chosen: Option | None, not_judged: Sequence[str]
+) -> str:
     kept = f"keep {listed(keep)}" if keep else "keep the baseline"
-    if on and chosen is not None:
+    if not_judged:
+        return f"persevere: launch and measure {listed(not_judged)}, whose gain is not modelled"
+    if chosen is not None and chosen.wanted:
         return f"persevere with {chosen.title}; {kept}"
     left = f"; stop work on {listed(stop)}" if stop else ""
     turn = f"; next: {chosen.title}" if chosen else "; nothing else promises a gain"
@@ -145,9 +154,8 @@ def _changed_by(
     for option in options:
         if option.hypothesis is not None:
             found.append(
-                f"{option.title}: a measurement that shows the lift of the expert kernel"
-                f" ({option.hypothesis.shown_by}) makes it worth up to"
-                f" {option.hypothesis.high * 100:+.0f} %"
+                f"{option.title}: a measured lift of the expert kernel makes it worth up to"
+                f" {option.hypothesis.high * 100:+.0f} % ({option.hypothesis.shown_by})"
             )
         if option.wanted and option.status is Status.FAILS and option.best > rules.noise_share:
             found.append(f"{option.title}: an upstream fix of its failure raises its chance")
@@ -155,7 +163,7 @@ def _changed_by(
     if chosen is not None and chosen.risk:
         found.append(f"{chosen.title}: its risk comes true ({chosen.risk})")
     if not claim.shown:
-        found.append(f"a memory-bound step: {claim.shown_by} at {HBM_BOUND:.0%} or more")
+        found.append(f"a memory-bound step: {claim.shown_by} at {HBM_BOUND * 100:.0f} % or more")
     return tuple(found)
 
 
@@ -166,7 +174,7 @@ def _again(about: Situation, rules: Rules, layout: Layout) -> list[str]:
     if not splits or layout.attention_data_parallel:
         return []
     concurrency, context = worth_again(about, rules, layout, data_parallel(layout))
-    at = f"{rules.worth_share:+.0%} or more"
+    at = f"{rules.worth_share * 100:+.0f} % or more"
     when = []
     if concurrency is not None:
         when.append(f"{concurrency:,} sequences at once")

@@ -123,7 +123,7 @@ def lifted(about: Situation, rules: Rules, old: Layout, new: Layout) -> Hypothes
         f" {rules.lifted_expert_share:.2f} of the memory's rate",
         low=low,
         high=high,
-        shown_by="a benchmark of the engine's own kernel (`triage probe moe-kernel` has torch's)",
+        shown_by="a benchmark of the engine's own kernel; `triage probe moe-kernel` has torch's",
     )
 
 

@@ -42,7 +42,8 @@ def _compare(about: Situation, rules: Rules, layout: Layout, one: Reported) -> C
             f" time, {least:.1f} to {most:.1f} tokens of it are accepted"
         )
     else:
-        say = f"{abs(1 - 1 / ratio):.0%} {'slower' if ratio < 1 else 'faster'} than modelled"
+        word = "slower" if ratio < 1 else "faster"
+        say = f"{abs(1 - 1 / ratio) * 100:.0f} % {word} than modelled"
     return Comparison(
         reported=one,
         speculation=speculates,
@@ -85,7 +86,7 @@ def bandwidth(about: Situation, rules: Rules, layout: Layout) -> BandwidthClaim:
     low, high = min(shares), max(shares)
     shown = low >= HBM_BOUND
     if shown:
-        say = f"supported: {low:.0%} to {high:.0%} of the memory's rate {by}"
+        say = f"supported: {_percent(low, high)} of the memory's rate {by}"
     else:
         say = f"not shown: {_percent(low, high)} of the memory's rate {by}"
     return BandwidthClaim(shown=shown, low=low, high=high, say=say, shown_by=SHOWN_BY)

@@ -29,6 +29,8 @@ from triage.core.trials import Item, Problem
 from triage.core.wording import spell
 
 _SAME = 1e-9
+_UNSEEN = 0.005  # an alternative that changes less is not shown
+_TOGETHER = (frozenset(["enable-dp-attention", "dp-size"]),)
 # The wanted flag that is the alternative itself.
 _FLAG = {
     "multicast": "enable-nccl-nvls",
@@ -81,7 +83,7 @@ def _wanted(
     about: Situation, rules: Rules, problem: Problem, item: Item, *,
     chance: tuple[Status, Chance], base: AbstractSet[str],
 ) -> Option:  # fmt: skip
-    chosen = _with_needs(problem, {*base, item.key})
+    chosen = _with_needs(problem, {*base, item.key, *_companions(problem, item)})
     before, after = problem.config(base), problem.config(chosen)
     old, new = layout_of(before), layout_of(after)
     changed = _kv_changed(about, before, after)
@@ -107,14 +109,14 @@ def alternative_options(
         if made is None:
             continue
         new, model = made
-        found.append(
-            _option(
-                about, rules, (layout, new), model,
-                key=one.kind, title=one.title, wanted=False, status=Status.UNTRIED,
-                chance=one.chance, hypothesis=None, risk=one.risk,
-                assumptions=_assumptions(layout, new),
-            )
+        option = _option(
+            about, rules, (layout, new), model,
+            key=one.kind, title=one.title, wanted=False, status=Status.UNTRIED,
+            chance=one.chance, hypothesis=None, risk=one.risk,
+            assumptions=_assumptions(layout, new),
         )  # fmt: skip
+        if any(abs(edge - 1) >= _UNSEEN for g in option.gains for edge in (g.low, g.high)):
+            found.append(option)
     return tuple(found)
 
 
@@ -129,14 +131,21 @@ def _alternative(
             other, share = about.nvfp4
             return replace(layout, expert_share=share), other
         case "dp-attention-ep" if splits and not layout.attention_data_parallel:
-            return data_parallel(replace(layout, tensor_parallel=layout.gpus)), None
+            return data_parallel(
+                replace(layout, tensor_parallel=layout.gpus, pipeline_parallel=1)
+            ), None
         case "kv-fp8" if model.kv_bytes_per_element > 1:
             return layout, replace(model, kv_bytes_per_element=1.0)
         case "graphs" if not layout.graphs:
             return replace(layout, graphs=True), None
-        case "multicast" if about.node.gpu.multicast and layout.reduce is Reduce.CUSTOM:
+        case "multicast" if _could_multicast(about, layout):
             return replace(layout, reduce=Reduce.MULTICAST), None
     return None
+
+
+def _could_multicast(about: Situation, layout: Layout) -> bool:
+    split = layout.tensor_parallel > 1
+    return split and about.node.gpu.multicast and layout.reduce is Reduce.CUSTOM
 
 
 def _option(
@@ -156,7 +165,8 @@ def _option(
             chance,
             hours=max(chance.hours, rules.hypothesis_hours),
             share=chance.share * rules.hypothesis_chance,
-            why=f"{chance.why}; times {rules.hypothesis_chance:.0%} that {hypothesis.say[3:]}",
+            why=f"{chance.why}; times {rules.hypothesis_chance * 100:.0f} % that"
+            f" {hypothesis.say[3:]}",
         )
         expected = max(0.0, hypothesis.high) * chance.share
     return Option(
@@ -182,6 +192,12 @@ def _is_modelled(problem: Problem, item: Item) -> bool:
     return name not in not_modelled(problem.config({item.key})) or name in not_modelled(
         problem.baseline
     )
+
+
+def _companions(problem: Problem, item: Item) -> set[str]:
+    """Wanted items without which this one changes nothing, such as dp-size."""
+    together = next((group for group in _TOGETHER if item.key in group), frozenset())
+    return set(together & problem.keys())
 
 
 def _with_needs(problem: Problem, keys: AbstractSet[str]) -> set[str]:

@@ -219,6 +219,7 @@ class Decision:
     say: str
     keep: tuple[str, ...]
     stop: tuple[tuple[str, str], ...]  # what, why
+    not_judged: tuple[str, ...]  # wanted, not known to work, and not modelled
     next: str  # key of the option to work on, or ""
     launches: int  # at most, on it
     changed_by: tuple[str, ...]

@@ -190,7 +190,8 @@ def _multicast(result: ProbeResult) -> ProbeResult:
 
 
 def _allreduce(result: ProbeResult) -> ProbeResult:
-    said, findings, out = [], [], []
+    said: list[str] = []
+    findings: list[Finding] = []
     gloo = result.one("gloo")
     if gloo is not None:
         works = gloo.outcome == "passed"
@@ -216,7 +217,6 @@ def _allreduce(result: ProbeResult) -> ProbeResult:
             said.append("NCCL adds up with NVLS off and on.")
             why = "allreduce: NCCL adds up with NVLS"
             findings += [Finding(cause=c, effect="refutes", why=why) for c in _NVLS]
-            out.append(("enable-nccl-nvls", why))
         else:
             said.append(f"NCCL adds up without NVLS and not with it ({nvls.outcome}).")
             why = f"allreduce: NCCL with NVLS {nvls.outcome}"
@@ -236,7 +236,7 @@ def _allreduce(result: ProbeResult) -> ProbeResult:
             Finding(cause=c, effect="refutes", why=why)
             for c in ("flashinfer-allreduce-rendezvous-hang", "hang-symm-mem-window-register")
         ]
-    return _with(result, said or ["Nothing was added up."], findings, out)
+    return _with(result, said or ["Nothing was added up."], findings, [])
 
 
 def _rendezvous(result: ProbeResult) -> ProbeResult:
