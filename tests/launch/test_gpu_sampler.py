@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_gpus import FakeGpus
 
-from triage.core.gpu_symptoms import Answer
+from triage.core.gpu_symptoms import Answer, judge_claim, read_symptoms
 from triage.launch.gpus import Sampler, driver_version
 
 
@@ -128,11 +130,35 @@ def test_a_machine_without_nvml_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> No
     assert driver_version() == "580.65"
 
 
-def test_reading_costs_less_than_a_hundredth_of_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the usual five a second; the stand-in answers at once, so this is our own share."""
-    monkeypatch.setitem(sys.modules, "pynvml", nvml())
-    with Sampler(lambda: (), hertz=5) as sampler:
-        time.sleep(1.05)
-    assert 8 <= len(sampler.samples) <= 12
+def read(seconds: float, hertz: float = 50) -> Sampler:
+    """A reading by the real pynvml, of the stand-in for the driver's library."""
+    with Sampler(lambda: (os.getpid(),), hertz=hertz) as sampler:
+        time.sleep(seconds)
+    return sampler
+
+
+def test_the_founding_reading_shows_no_bottleneck(fake_gpus: FakeGpus) -> None:
+    """ "HBM-bandwidth-bound: 100 % utilisation, 360 W": what NVML says, and all that it says."""
+    fake_gpus.set("all.busy=100", "all.power=360000", "all.power_limit=1100000", "all.reasons=0")
+    sampler = read(0.4)
+    one = sampler.samples[-1]
+    assert (one.utilisation, one.power_w, one.power_cap_w, one.dram) == (1.0, 360.0, 1100.0, None)
+    long = [replace(s, at=s.at * 100) for s in sampler.samples]  # as if it had lasted half a minute
+    claim = judge_claim("hbm", read_symptoms(long, tokens=1000))
+    assert claim.answer is Answer.NOT_SHOWN
+    assert "100% and power 33% of the cap fit every regime" in claim.why
+    assert sampler.report(1000).bottleneck.startswith("not shown (")
+
+
+def test_the_driver_s_library_tells_which_gpus_are_the_launch_s(fake_gpus: FakeGpus) -> None:
+    fake_gpus.hold(3, os.getpid(), mib=5000)
+    sampler = read(0.1)
+    assert sampler.names == ("GPU 3 NVIDIA B300 SXM6 AC",)
+    assert driver_version() == "580.95.05"
+
+
+def test_reading_eight_gpus_costs_less_than_a_hundredth_of_a_core(fake_gpus: FakeGpus) -> None:
+    sampler = read(1.05, hertz=5)
+    assert len(sampler.names) == 8
     assert sampler.share is not None
     assert sampler.share < 0.01
