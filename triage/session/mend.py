@@ -72,6 +72,7 @@ class Bench:
             cwd=broken.cwd,
             patience=broken.patience,
             replay=broken.replay,
+            flaky=by_chance(broken.diagnosis),  # then one start that comes up says little
         )
         gone = tuple(change.name for change in changes if isinstance(change, UnsetEnv))
         began = time.monotonic()
