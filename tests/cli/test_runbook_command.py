@@ -50,8 +50,22 @@ def test_why_ep_is_not_worth_the_next_hours_is_stated(founding: Path) -> None:
     assert "EP is not worth the next hours at this concurrency (1 to 64)" in text
     assert "the same all-reduce as TP, so it saves no communication" in text
     assert "Whole experts on a rank add imbalance" in text
-    assert "modelled, by counting bytes" in text
+    assert "Basis: counting bytes" in text
     assert "What would change this: a concurrency of 512 and more" in text
+
+
+def test_the_advice_stands_in_the_runbook_with_gain_chance_and_hours(founding: Path) -> None:
+    from triage.session.advise import advise_session
+
+    text = said(founding).split("## Worth another try?")[1].split("## When to escalate")[0]
+    advice = advise_session(founding)
+    assert advice.decision.kind == "pivot"
+    assert advice.decision.say in text
+    assert "| ep-size 8 | it fails |" in text
+    for what, why in advice.decision.stop:
+        assert f"Not {what}: {why}." in text
+    for change in advice.decision.changed_by:
+        assert change in text
 
 
 def test_the_claim_of_a_memory_bound_is_not_shown(founding: Path) -> None:
@@ -63,8 +77,9 @@ def test_the_claim_of_a_memory_bound_is_not_shown(founding: Path) -> None:
 
 
 def test_the_statements_are_the_recipes_and_the_knowledges_not_the_codes(founding: Path) -> None:
-    code = "\n".join(path.read_text() for path in (ROOT / "triage").rglob("*.py"))
-    for word in ("HBM", "imbalance", "DDTREE", "7 to 24", "NVFP4", "num_token_non_padded"):
+    folders = ("triage/core/handover", "triage/session", "triage/cli")
+    code = "\n".join(p.read_text() for folder in folders for p in (ROOT / folder).rglob("*.py"))
+    for word in ("HBM-bandwidth-bound", "imbalance", "DDTREE", "7 to 24", "num_token_non_padded"):
         assert word in said(founding)
         assert word not in code, f"{word} is knowledge, and stands in code"
 

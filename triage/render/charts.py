@@ -17,9 +17,11 @@ from importlib.util import find_spec
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from triage.core.advice.values import Advice
 from triage.core.handover.document import OUTCOMES, Column, PhaseChart, Span, TrialChart
 from triage.core.printable import visible
 from triage.core.units import format_seconds
+from triage.render.advice_figure import figure_svg
 
 INSTALL = "pip install 'sglang-triage[report]'"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -41,12 +43,14 @@ def can_draw() -> bool:
     return find_spec("vl_convert") is not None
 
 
-def draw(chart: PhaseChart | TrialChart) -> str:
+def draw(chart: PhaseChart | TrialChart | Advice) -> str:
     """The chart as an `<svg>` element without style, script, link or identifier of its own."""
     if not can_draw():
         return ""
     import vl_convert
 
+    if isinstance(chart, Advice):
+        return _safe(figure_svg(chart) or "")
     spec = phase_spec(chart) if isinstance(chart, PhaseChart) else trial_spec(chart)
     return _safe(vl_convert.vegalite_to_svg(spec, show_warnings=False))
 
@@ -58,6 +62,8 @@ def _safe(svg: str) -> str:
     speaks takes the picture as one, with its description.
     """
     Xml.register_namespace("", _SVG.strip("{}"))
+    if not svg:
+        return ""
     root = Xml.fromstring(svg)  # noqa: S314  of the library; expat knows no external entity
     for node in root.iter():
         if node.tag.removeprefix(_SVG) not in _TAGS:

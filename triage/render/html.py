@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from triage.core.advice.values import Advice
 from triage.core.handover.document import Block, Figure, PhaseChart, Runbook, TrialChart
 from triage.core.printable import visible
 from triage.render.charts import INSTALL, can_draw, draw
@@ -54,7 +55,7 @@ def page(
     *,
     footer: str = "",
     up: Link | None = None,
-    drawn: Callable[[PhaseChart | TrialChart], str] = draw,
+    drawn: Callable[[PhaseChart | TrialChart | Advice], str] = draw,
     links: Mapping[str, str] | None = None,
 ) -> str:
     """The document as HTML.

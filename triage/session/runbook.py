@@ -13,6 +13,7 @@ from pathlib import Path
 from shlex import join as shell_join
 
 from triage.command import read_command, write_command
+from triage.core.advice.values import Advice
 from triage.core.config import Config, ServerCommand, argv
 from triage.core.diagnosis import Diagnosis
 from triage.core.handover.confirmation import Confirmation
@@ -24,10 +25,11 @@ from triage.core.redact import redact_text
 from triage.core.search.recommend import Recommendation
 from triage.core.trials import Entry, Problem
 from triage.core.wording import braces
-from triage.errors import UsageError, hint
+from triage.errors import TriageError, UsageError, hint
 from triage.render.confirmation import confirmation_of
 from triage.render.html import page
 from triage.render.markdown import markdown
+from triage.session.diff import of_log
 from triage.session.excerpt import Excerpt, excerpt
 from triage.session.handover import CONFIRMATION, proposal_of
 from triage.session.logs import causes, classify, flag_table
@@ -116,14 +118,25 @@ def investigation(path: Path) -> tuple[SessionFolder, Investigation]:
         reported=search.recipe.reported,
         worth=search.recipe.worth,
         doubts=search.recipe.not_shown,
+        advice=_advice(path),
         context=quoted.lines,
         launches=tuple(
             launch
             for launch in (failed, _launch(session, proof, problem) if proof else None)
             if launch is not None
         ),
-        environment=_environment(session, search, failed.diagnosis if failed else None),
+        environment=_environment(session, search, searched, failed),
     )
+
+
+def _advice(path: Path) -> Advice | None:
+    """The advice on the session; None where model or GPU are not known."""
+    from triage.session.advise import advise_session
+
+    try:
+        return advise_session(path)
+    except TriageError:
+        return None
 
 
 def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch:
@@ -140,15 +153,18 @@ def _excerpt(session: SessionFolder, entry: Entry, told: Diagnosis) -> Excerpt:
 
 
 def _environment(
-    session: SessionFolder, search: Search, told: Diagnosis | None
+    session: SessionFolder, search: Search, entry: Entry | None, failed: Launch | None
 ) -> tuple[tuple[str, str], ...]:
-    """What the launches ran on, as far as the session knows it."""
+    """What the launches ran on, as far as the session and the failed launch's log know it."""
     facts, recipe = session.facts, search.recipe
+    told = failed.diagnosis if failed else None
+    side = of_log(trial_log(session, entry)) if entry else None
     rows = [
         ("session", str(session.path)),
         ("begun", str(facts.get("created", ""))[:19].replace("T", " ")),
         ("engine", "the replay engine (simulated)" if search.replay else recipe.engine),
         ("engine version in the log", told.engine_version or "not printed" if told else ""),
+        *sorted(side.versions.items() if side else ()),
         ("flags read with the table of", recipe.engine_version),
         ("launched as", recipe.target),
         ("program", shell_join(recipe.command)),

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
+from triage.core.advice.values import Advice
+
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
@@ -102,7 +104,7 @@ class Figure:
 
     caption: str
     alt: str
-    chart: PhaseChart | TrialChart
+    chart: PhaseChart | TrialChart | Advice
     table: Table
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import join as shell_join
 
+from triage.core.advice.values import Advice
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
 from triage.core.handover.confirmation import Confirmation
@@ -57,6 +58,7 @@ class Investigation:
     assumptions: tuple[Assumption, ...] = ()
     worth: tuple[Worth, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    advice: Advice | None = None  # None: model or GPU are unknown
     reported: tuple[str, ...] = ()
     context: tuple[tuple[int, str], ...] = ()
     launches: tuple[Launch, ...] = ()

@@ -32,18 +32,6 @@ def assumed(found: Investigation) -> Iterable[Block]:
         yield Table(("assumed", "on which evidence", "verified"), tuple(rows))
 
 
-def worth(found: Investigation) -> Iterable[Block]:
-    """Whether what is dropped is worth the next hours, as the recipe and physics tell."""
-    for one in found.worth:
-        yield Paragraph(one.say)
-        if one.because:
-            yield Bullets(one.because)
-        tail = [f"Basis: {one.basis}."] if one.basis else []
-        tail += [f"What would change this: {one.revisit}"] if one.revisit else []
-        if tail:
-            yield Paragraph(" ".join(tail))
-
-
 def escalate(found: Investigation) -> Iterable[Block]:
     """When to stop trying alone, and to whom to go with what."""
     told, plan = found.diagnosis, found.recommendation

@@ -23,8 +23,9 @@ from triage.core.handover.document import (
 )
 from triage.core.handover.faults import faults
 from triage.core.handover.investigation import Investigation
-from triage.core.handover.ledger import appendix, assumed, escalate, worth
+from triage.core.handover.ledger import appendix, assumed, escalate
 from triage.core.handover.pictures import phase_figure, trial_figure
+from triage.core.handover.stakes import worth
 from triage.core.handover.summary import facts, searched_failure, summary
 from triage.core.search.journal import signature
 from triage.core.trials import Entry, FailingSet, Problem, Seen
