@@ -87,6 +87,8 @@ class FieldChange(Closed):
     """Whether it is only another name or a parameter of what it moved with."""
     why: str
     """Why it follows; else empty."""
+    sure: bool
+    """False where the user's command is not known: then kind is what the engine's source suggests."""
 
 
 class Resolved(_Part):

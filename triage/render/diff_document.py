@@ -29,6 +29,7 @@ def diff_document(diff: Diff) -> dict[str, Json]:
                 "where": c.where or None,
                 "follows": c.also,
                 "why": c.why,
+                "sure": c.sure,
             }
             for c in diff.resolved
         ],

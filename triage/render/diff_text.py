@@ -100,7 +100,8 @@ def _moved(diff: Diff) -> Iterator[list[str]]:
     moved = [change for change in diff.resolved if change.kind == "moved"]
     for by in dict.fromkeys(change.by for change in moved):
         mine = [change for change in moved if change.by == by]
-        head = f"moved with {listed(by)}" if by else "moved, not known with which of these"
+        likely = "" if all(change.sure for change in mine) else "likely "
+        head = f"{likely}moved with {listed(by)}" if by else "moved, not known with which of these"
         lines = [head]
         for one in mine[:_MOST]:
             note = one.why if one.also else _place(one.where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,12 @@ def test_without_a_dump_nothing_is_claimed() -> None:
     assert moved({A2A}, {}, bare=True) == ()
     empty = Entry(number=1, items=frozenset(), seen=Seen.FAILS)
     assert moved({A2A}, {A2A: "deepep", "ep-size": "8"}, empty) == ()
+
+
+def test_a_launch_with_a_smaller_model_is_no_measure_for_a_full_one() -> None:
+    twin = replace(entry(1, set(), {"load-format": "dummy"}), rung="twin")
+    assert moved({NVLS}, {NVLS: "True"}, twin) == ()
+    assert moved({NVLS}, {NVLS: "True"}, twin, replace(BASELINE, number=2)) == ()
 
 
 def test_a_level_of_a_range_is_the_flag_that_was_meant() -> None:

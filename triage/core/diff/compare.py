@@ -122,6 +122,7 @@ class _Comparison:
                 where=told.where,
                 also=told.also,
                 why=told.why,
+                sure=typed is not None,
             )
 
     def _changed(

@@ -62,7 +62,8 @@ def moved_besides(
 
 def _partners(items: frozenset[str], journal: Sequence[Entry]) -> Iterator[Entry]:
     """The finished trial that differs in the fewest items, and the baseline if it is another."""
-    known = [entry for entry in journal if entry.effective and entry.items != items]
+    full = [entry for entry in journal if entry.rung == "full"]  # a twin's values are its own
+    known = [entry for entry in full if entry.effective and entry.items != items]
     if known:
         nearest = min(known, key=lambda e: (len(e.items ^ items), len(e.items), e.number))
         yield nearest

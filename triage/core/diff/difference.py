@@ -34,7 +34,8 @@ class FieldChange:
     `flag` is the flag of that field, "" if it has none. `kind`: *typed*, the user
     set it differently; *moved*, the engine did, `by` what differs beside it; *open*, nothing
     known moves it: without the user's command it stands for what was typed.
-    `where` is the place in the engine that is known to do that.
+    `where` is the place in the engine that is known to do that. `sure` is false where only that
+    says that it moved: the user's command is not known.
     """
 
     field: str
@@ -46,6 +47,7 @@ class FieldChange:
     where: str = ""
     also: bool = False  # it only follows what is named in `by`: no second change
     why: str = ""
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
