@@ -88,7 +88,7 @@ class FieldChange(Closed):
     why: str
     """Why it follows; else empty."""
     sure: bool
-    """False where the user's command is not known: then kind is what the engine's source suggests."""
+    """False where the command is not known: then kind is what the engine's source suggests."""
 
 
 class Resolved(_Part):
