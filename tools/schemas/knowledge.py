@@ -94,6 +94,8 @@ class Cause(Document):
     """Causes that look alike."""
     probe: list[str]
     """Names of the probes that tell them apart."""
+    doctor: list[str]
+    """Checks of triage doctor that tell of it before a launch."""
     decoys: list[str]
     """Lines that mislead where it is the reason."""
     culprits: Culprits

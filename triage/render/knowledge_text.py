@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from triage.core.causes import Cause, Origin, Remedy, Role
+from triage.core.doctor.catalogue import told_by
 from triage.core.handover.general import remedy_words
 from triage.core.log.compute import in_words
 
@@ -38,7 +39,11 @@ def cause_text(cause: Cause) -> str:
         named = [f"--{flag}" for flag in cause.culprit_flags]
         parts.append(_labelled("Suspects", [*named, *cause.culprit_env]))
     probes = [f"triage probe {name}" for name in cause.probe]
-    for label, others in (("Confused with", cause.confused_with), ("Told apart by", probes)):
+    for label, others in (
+        ("Confused with", cause.confused_with),
+        ("Told apart by", probes),
+        ("Told before a launch by triage doctor, check", told_by(cause.id)),
+    ):
         parts += [_labelled(label, others)] if others else []
     if cause.decoys:
         parts.append("Misleading:\n" + "\n".join(_item(d) for d in cause.decoys))
@@ -60,6 +65,7 @@ def cause_document(cause: Cause) -> dict[str, Any]:
         "means": cause.means,
         "confused_with": list(cause.confused_with),
         "probe": list(cause.probe),
+        "doctor": list(told_by(cause.id)),
         "decoys": list(cause.decoys),
         "culprits": {"flags": list(cause.culprit_flags), "env": list(cause.culprit_env)},
         "remedies": [

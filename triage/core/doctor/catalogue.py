@@ -1,6 +1,6 @@
 """All checks, in the order of a report; which of them a search makes before its first launch.
 
-In:  the modules of checks. Out: CHECKS, BEFORE_A_SEARCH.
+In:  the modules of checks. Out: CHECKS, BEFORE_A_SEARCH, `told_by`.
 Not: making them (checks.py).
 """
 
@@ -34,3 +34,8 @@ CHECKS: tuple[Check, ...] = (
 # Whether these flags can start is what a search is for; a search has ports of its own.
 _ASKED_BY_LAUNCHING = frozenset({"flags", "ports", "cache-fleeting"})
 BEFORE_A_SEARCH: tuple[Check, ...] = tuple(c for c in CHECKS if c.id not in _ASKED_BY_LAUNCHING)
+
+
+def told_by(cause: str) -> tuple[str, ...]:
+    """The checks that would have found before a launch what this cause comes from."""
+    return tuple(check.id for check in CHECKS if cause in check.prevents)

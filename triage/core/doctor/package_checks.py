@@ -258,6 +258,8 @@ def nccl_copies(facts: Facts) -> Iterator[Hit]:
         fix = f"{python.python} -m pip install '{wrong[0].requirement}'"
         yield Hit(f"NCCL is not the one that torch {torch.version} was built with.", told, fix)
     env = facts.env if isinstance(facts.launch, Unavailable) else facts.launch.env
+    if not isinstance(facts.launch, Unavailable) and not facts.launch.on_gpu:
+        return
     for name in ("LD_PRELOAD", "SGLANG_NCCL_SO_PATH", "VLLM_NCCL_SO_PATH"):
         if "nccl" in env.get(name, ""):
             say = f"{name} puts another NCCL in front of torch's."

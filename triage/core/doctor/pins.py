@@ -84,7 +84,8 @@ def _meets(installed: str, sign: str, wanted: str) -> bool:
         return same == (sign == "==")
     if sign == "~=":
         floor = release(wanted)
-        return release(mine) >= floor and release(mine)[: len(floor) - 1] == floor[:-1]
+        here = release(mine) + (0,) * len(floor)
+        return _compare(release(mine), ">=", floor) and here[: len(floor) - 1] == floor[:-1]
     return _compare(release(mine), sign, release(wanted))
 
 
