@@ -133,3 +133,17 @@ def test_rules_of_the_knowledge_base_refuse_where_the_engine_is_not_asked(
     assert (trial["rung"], trial["seen"]) == ("static", "fails")
     kept = json.loads((tmp_path / "s/trials/001/resolution.json").read_text())
     assert (kept["basis"], kept["rules"]) == ("knowledge", ["chunk-of-whole-pages"])
+
+
+def test_configurations_that_are_the_same_to_the_engine_share_a_verdict(
+    triage: Run, tmp_path: Path
+) -> None:
+    """To the stand-in a page of 16 is one of 64; so the second is not launched."""
+    path = recipe(tmp_path, "{flag: page-size, value: 16}")
+    path.write_text(path.read_text().replace("{model-path: /m}", "{model-path: /m, page-size: 64}"))
+    done = triage("bisect", path, "--session", tmp_path / "s")
+    trials = journal(tmp_path / "s")
+    assert [(t["items"], t["rung"], t["same_as"]) for t in trials][:1] == [([], "full", None)]
+    assert "page-size" not in done.stdout
+    launched = [t for t in trials if t["same_as"] is None]
+    assert {t["resolved_key"] for t in trials} == {launched[0]["resolved_key"]}

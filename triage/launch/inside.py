@@ -124,7 +124,10 @@ class Engine:
 
     @staticmethod
     def resolved(record: Any) -> Any:
-        """Field -> value of a resolved record."""
+        """Field -> value of a resolved record, as a launch prints it: keys are hidden there."""
+        module = sys.modules.get("sglang.srt.entrypoints.engine")
+        if printed_by := getattr(module, "_server_args_for_logging", None):
+            return printed_by(record)
         if hasattr(record, "resolved_dict"):
             return record.resolved_dict()
         return dataclasses.asdict(record)

@@ -6,6 +6,7 @@ Not: comparing (triage.core.diff) or printing it (triage.render).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -109,8 +110,11 @@ def _of_session(path: Path, number: int, *, good: bool) -> Side:
     folder = path / f"trials/{entry.number:03d}"
     side = of_log(folder / LOG, outcome=stored_outcome(folder))
     env = dict(search.recipe.env) | entry.config.env_values()
+    resolved, unresolved = _asked(folder) if side.resolved is None else (None, "")
     return replace(
         side,
+        resolved=side.resolved if resolved is None else resolved,
+        unresolved=unresolved or side.unresolved,
         source=f"{path}:{entry.number}",
         kind="trial",
         trial=entry.number,
@@ -211,6 +215,17 @@ def side_of_startup(source: str, found: Diagnosis, startup: Startup) -> Side:
         memory=startup.memory,
         decisions=startup.decisions,
     )
+
+
+def _asked(folder: Path) -> tuple[dict[str, object] | None, str]:
+    """What the engine made of a trial that was not launched; or None, and why that is not known."""
+    try:
+        stored = json.loads((folder / "resolution.json").read_bytes())
+        if stored["verdict"] == "accepted":
+            return flat(stored["resolved"]), ""
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return None, ""
 
 
 class Reader:

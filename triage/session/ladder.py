@@ -11,6 +11,7 @@ smaller model starts, says nothing, and the next rung is asked.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,6 +169,7 @@ class Ladder:
         if same is None:
             return None
         config = self.search.recipe.problem.config(trial.items)
+        self._lend(same.number, number)
         return replace(
             same,
             number=number,
@@ -181,6 +183,16 @@ class Ladder:
             same_as=same.number,
             saved_s=same.seconds,
         )
+
+    def _lend(self, owner: int, number: int) -> None:
+        """Give a trial the files of the launch whose verdict it has: its log is its evidence."""
+        folder = self.session.trial_folder(number)
+        for file in (self.session.path / f"trials/{owner:03d}").iterdir():
+            if file.is_file() and file.name != "resolution.json":
+                try:
+                    (folder / file.name).hardlink_to(file)
+                except OSError:  # a file system without them
+                    shutil.copyfile(file, folder / file.name)
 
     def _same(self, key: str, journal: Sequence[Entry]) -> Entry | None:
         """A launch of a configuration that is the same to the engine, where launches do not lie."""
@@ -210,7 +222,10 @@ class Ladder:
                 found = self._engine.resolve(config, unset)
             if not self._imports:
                 found = judged(config, self._rules, self._table, self._table.version)
-            key = effective_key(found, config.env_values() | dict.fromkeys(unset, "(unset)"))
+            given = config.env_values() | dict.fromkeys(unset, "(unset)")
+            if (seed := config.get("random-seed")) is not None:  # else it is drawn
+                given["--random-seed"] = str(seed)
+            key = effective_key(found, given)
             self._asked[items] = Asked(found, diagnosis_of(found), key)
         return self._asked[items]
 
