@@ -80,11 +80,10 @@ def moved_text(moved: Moved) -> str:
     if not moved.against:
         became = "left it at its default" if moved.after is None else f"made it {moved.after}"
         return f"{moved.name} was set to {moved.before}, and the engine {became}"
-    before, after = (
-        value if value is not None else "its default" for value in (moved.before, moved.after)
-    )
+    usual = "unset" if moved.name.startswith(ENV) else "its default"
+    before, after = (usual if value is None else value for value in (moved.before, moved.after))
     by = f" with {' or '.join(moved.by)}" if moved.by else ""
-    return f"{moved.name} {before} -> {after}{by}"
+    return f"{moved.name.removeprefix(ENV)} {before} -> {after}{by}"
 
 
 def pin_text(moved: Iterable[Moved]) -> str:
@@ -92,7 +91,7 @@ def pin_text(moved: Iterable[Moved]) -> str:
     parts = []
     for one in moved:
         value = one.after if one.after is not None else one.before
-        if one.against and value is not None:
+        if one.against and value is not None and not one.name.startswith(ENV):
             plain = value if value.isalnum() else f'"{value}"'
             parts.append(f"{{flag: {one.name}, value: {plain}}}")
     return f"pin: [{', '.join(dict.fromkeys(parts))}]" if parts else ""

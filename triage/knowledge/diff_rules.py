@@ -79,6 +79,7 @@ class EnvPart(_Strict):
     off: str
     wins: bool
     where: Text
+    own: Text
 
 
 class TolerancePart(_Strict):
@@ -137,6 +138,7 @@ def load_diff_rules(path: Path = FILE, moves: Path = MOVES) -> Rules:
                 off=one.off,
                 wins=one.wins,
                 where=one.where,
+                own=one.own,
             )
             for one in file.env
         ),

@@ -28,6 +28,7 @@ PROBLEM = Problem(
         for change in (
             SetFlag(A2A, "deepep"), SetFlag(NVLS, True), SetFlag(PAGE, "64"),
             SetFlag("attn-dp-size", "2"), SetFlag("speculative-algorithm", "NGRAM"),
+            SetFlag("enable-symm-mem", True), SetEnv("NCCL_NVLS_ENABLE", "0"),
             SetEnv("NCCL_X", "1"), UnsetFlag("disable-radix-cache"),
         )
     ),
@@ -115,6 +116,21 @@ def test_without_a_dump_nothing_is_claimed() -> None:
     assert moved({A2A}, {}, bare=True) == ()
     empty = Entry(number=1, items=frozenset(), seen=Seen.FAILS)
     assert moved({A2A}, {A2A: "deepep", "ep-size": "8"}, empty) == ()
+
+
+def test_a_variable_that_the_engine_sets_as_a_side_effect_is_named() -> None:
+    symm = {"enable-symm-mem": "True"}
+    found = moved({"enable-symm-mem"}, symm)
+    # What the flag means by itself (NCCL_CUMEM_ENABLE) is no second change.
+    assert found == (
+        Moved(name="env:NCCL_NVLS_ENABLE", before="0", after="1", against=1,
+              by=("enable-symm-mem",)),
+    )  # fmt: skip
+    assert moved_text(found[0]) == "NCCL_NVLS_ENABLE 0 -> 1 with enable-symm-mem"
+    assert pin_text(found) == ""
+    assert moved({"enable-symm-mem", "env:NCCL_NVLS_ENABLE"}, symm) == ()
+    both = {**symm, NVLS: "True"}
+    assert [m.name for m in moved({"enable-symm-mem", NVLS}, both)] == []
 
 
 def test_a_launch_with_a_smaller_model_is_no_measure_for_a_full_one() -> None:

@@ -24,7 +24,7 @@ from triage.core.diff.difference import (
     TypedChange,
     VersionChange,
 )
-from triage.core.diff.rules import EnvRule, Rules
+from triage.core.diff.rules import Rules
 from triage.core.diff.side import Decision, Side
 from triage.core.flags import FlagTable
 from triage.core.phases import PHASES, order
@@ -170,7 +170,7 @@ class _Comparison:
         moved = {change.field for change in resolved}
         for rule in self.rules.env if good.resolved and bad.resolved else ():
             own = any(rule.name in side.env for side in (good, bad))
-            before, after = (_ruled(rule, side.resolved or {}) for side in (good, bad))
+            before, after = (rule.value(side.resolved or {}) for side in (good, bad))
             if before == after or rule.name in told or (own and not rule.wins):
                 continue
             yield EnvChange(
@@ -271,13 +271,6 @@ class _Comparison:
                 text = mask.pattern.sub(mask.put, text)
             said.setdefault(text, one)
         return said
-
-
-def _ruled(rule: EnvRule, values: Mapping[str, object]) -> str:
-    """What the engine makes of a variable: a switch is on if true, a size if above 1."""
-    on = (values.get(name) for name in rule.fields)
-    switched = any(one if isinstance(one, bool) else isinstance(one, int) and one > 1 for one in on)
-    return rule.on if switched else rule.off
 
 
 def _lasted(reached: Mapping[str, float | None]) -> dict[str, float]:

@@ -57,6 +57,8 @@ def moved_besides(
                     by=by,
                 ),
             )
+        for moved in _variables(items, problem, effective, partner, rules=rules, table=table):
+            found.setdefault(moved.name, moved)
     return tuple(found[name] for name in sorted(found))
 
 
@@ -94,6 +96,36 @@ def _differing(
         says_nothing = rules.reason("resolved", field, *sides)
         if name not in intended and name not in _PLACED and not follows and not says_nothing:
             yield name
+
+
+def _variables(
+    items: frozenset[str],
+    problem: Problem,
+    effective: Mapping[str, str],
+    partner: Entry,
+    *,
+    rules: Rules,
+    table: FlagTable,
+) -> Iterator[Moved]:
+    """Variables that the engine sets without a word as a side effect of what differs."""
+    sides = [
+        {_field(name, table): value for name, value in side.items()}
+        for side in (partner.effective, effective)
+    ]
+    intended = items ^ partner.items
+    fields = {_field(name, table): key for key in intended for name in _flags([key])}
+    env = problem.config(items | partner.items).env_values()
+    for rule in rules.env:
+        before, after = (rule.value(side) for side in sides)
+        if before == after or rule.own in fields or rule.name in env:
+            continue
+        yield Moved(
+            name=f"{ENV}{rule.name}",
+            before=before or None,
+            after=after or None,
+            against=partner.number,
+            by=tuple(sorted({fields[name] for name in rule.fields if name in fields})),
+        )
 
 
 def _field(name: str, table: FlagTable) -> str:

@@ -55,7 +55,8 @@ class EnvRule:
     """A variable that the engine sets without a word: `on` if any of the fields is on, else `off`.
 
     Empty text: it leaves the variable alone. `wins` holds if it replaces the user's own
-    value when a field is on.
+    value when a field is on. `own` is the field whose meaning this is: for any other one it is
+    a side effect.
     """
 
     name: str
@@ -64,6 +65,21 @@ class EnvRule:
     off: str
     wins: bool
     where: str
+    own: str = ""
+
+    def value(self, fields: Mapping[str, object]) -> str:
+        """What the engine makes of the variable: a switch is on if true, a size if above 1.
+
+        Values may be those of a dump, or their text.
+        """
+        on = (fields.get(name) for name in self.fields)
+        switched = any(
+            one in (True, "True")
+            if isinstance(one, bool) or not str(one).isdigit()
+            else int(str(one)) > 1
+            for one in on
+        )
+        return self.on if switched else self.off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
