@@ -254,3 +254,16 @@ def test_odd_events_are_read_as_far_as_they_go() -> None:
 def test_the_page_has_a_row_for_every_probe() -> None:
     page = (Path(__file__).parents[3] / "docs/probes.md").read_text()
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.M) == [p.name for p in PROBES]
+
+
+@pytest.mark.parametrize(("seconds", "effect"), [(2.0, "supports"), (15.0, None)])
+def test_a_hang_counts_only_if_the_limit_was_long_enough(
+    seconds: float, effect: str | None
+) -> None:
+    result = done(
+        "allreduce",
+        Experiment(name="nccl, NVLS 0", outcome="passed", seconds=seconds),
+        Experiment(name="nccl, NVLS 1", outcome="hung", seconds=20.0),
+    )
+    assert effects(result).get("hang-nvls-bind") == effect
+    assert any("longer --limit" in said for said in result.meaning) == (effect is None)

@@ -21,6 +21,7 @@ _NVLS = (
     "cuda-802-fabric-manager", "imex-fabric-not-permitted",
 )  # fmt: skip
 _ABSORB = "cublas-mla-absorb-bmm"
+_SHORT = "With {} it was not done within the limit, and near it without: try a longer --limit."
 _POISONED = ("graph-capture-illegal-memory", "cublas-exec-failed-gemm")
 
 
@@ -217,12 +218,16 @@ def _allreduce(result: ProbeResult) -> ProbeResult:
             said.append("NCCL adds up with NVLS off and on.")
             why = "allreduce: NCCL adds up with NVLS"
             findings += [Finding(cause=c, effect="refutes", why=why) for c in _NVLS]
+        elif _too_short(plain, nvls):
+            said.append(_SHORT.format("NVLS"))
         else:
             said.append(f"NCCL adds up without NVLS and not with it ({nvls.outcome}).")
             why = f"allreduce: NCCL with NVLS {nvls.outcome}"
             findings += [Finding(cause=c, effect="supports", why=why) for c in _NVLS]
     symmetric = result.one("symmetric memory")
-    if symmetric is not None and symmetric.outcome not in ("passed", "skipped"):
+    if symmetric is not None and plain is not None and _too_short(plain, symmetric):
+        said.append(_SHORT.format("symmetric memory"))
+    elif symmetric is not None and symmetric.outcome not in ("passed", "skipped"):
         said.append(f"Symmetric memory does not work ({symmetric.outcome}).")
         why = f"allreduce: symmetric memory {symmetric.outcome}"
         findings += [
@@ -237,6 +242,11 @@ def _allreduce(result: ProbeResult) -> ProbeResult:
             for c in ("flashinfer-allreduce-rendezvous-hang", "hang-symm-mem-window-register")
         ]
     return _with(result, said or ["Nothing was added up."], findings, [])
+
+
+def _too_short(plain: Experiment, other: Experiment) -> bool:
+    """Whether the other may have needed no more than a little longer than the plain one."""
+    return other.outcome == "hung" and plain.seconds * 2 > other.seconds
 
 
 def _rendezvous(result: ProbeResult) -> ProbeResult:
