@@ -144,3 +144,29 @@ def test_products_that_work_alone_move_the_founding_case_away_from_cublas(
     assert any(
         said.startswith("cublas-mla-absorb-bmm: confidence high") for said in shown["changed"]
     )
+
+
+def test_the_runbook_of_a_session_tells_what_its_probes_found(triage: Run, tmp_path: Path) -> None:
+    from triage.replay.landscape import Ending, write_landscape
+
+    lost = Ending(
+        ends="exception", phase="graph-capture", exception="RuntimeError",
+        message="CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+    )  # fmt: skip
+    write_landscape(
+        tmp_path / "l.yaml", {frozenset(): Ending(ends="starts"), frozenset({"flag-a"}): lost}
+    )
+    (tmp_path / "r.yaml").write_text(
+        "schema: triage.recipe/1\nname: t\nengine: replay\nlandscape: l.yaml\nspeed: 1000\n"
+        "baseline: {flags: {model-path: /m}}\nwanted: [{flag: flag-a}]\n"
+    )
+    assert triage("bisect", "r.yaml", "--session", "s").returncode == 0
+    cold = {"event": "experiment", "name": "cold", "outcome": "passed"}
+    warm = {"event": "experiment", "name": "warm", "outcome": "passed"}
+    python = stand_in(tmp_path, START, warm, cold, {"event": "end"})
+    done = triage("probe", "--for", "s", "--python", python)
+    assert done.returncode == 0, done.stderr
+    assert "cublas-create-failed: confidence" in done.stdout
+    text = " ".join(triage("runbook", "s", "-o", "-").stdout.split())
+    assert "probe graph-capture" in text
+    assert "It needs no warm-up" in text

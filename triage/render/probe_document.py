@@ -6,11 +6,11 @@ Not: its schema (tools/schemas/probe.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from triage.core.probes.results import ProbeResult
+from triage.core.probes.results import Finding, ProbeResult
 from triage.core.probes.revise import Revision
 
 
@@ -41,6 +41,24 @@ def probe_document(result: ProbeResult) -> dict[str, Any]:
         ],
         "output": result.output,
     }
+
+
+def probe_result_of(document: Mapping[str, Any]) -> ProbeResult:
+    """What a stored result says of causes and remedies; its experiments are left out.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is not such a document.
+    """
+    return ProbeResult(
+        probe=str(document["probe"]),
+        outcome=str(document["outcome"]),
+        device=str(document["device"]),
+        reason=str(document["reason"]),
+        seconds=float(document["seconds"]),
+        meaning=tuple(map(str, document["meaning"])),
+        findings=tuple(Finding(**one) for one in document["findings"]),
+        rules_out=tuple((str(o["flag"]), str(o["why"])) for o in document["rules_out"]),
+    )
 
 
 def probes_document(revision: Revision, results: Sequence[ProbeResult]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from triage.core.probes.revise import Revision, probes_for, revise
 from triage.errors import HostError, NothingError, UsageError, hint
 from triage.launch.probe import run_probe
 from triage.render.documents import diagnosis_document
-from triage.render.probe_document import probe_document
+from triage.render.probe_document import probe_document, probe_result_of
 from triage.session.logs import causes, classify, flag_table
 from triage.store import SessionFolder
 
@@ -236,6 +236,23 @@ def _engine_python(session: SessionFolder) -> str:
         words = load_recipe(session.path / RECIPE, flag_table()).command
     first = words[0] if words else ""
     return first if Path(first).name.rstrip("0123456789.") in _PYTHONS else ""
+
+
+def stored_probes(session: SessionFolder) -> tuple[ProbeResult, ...]:
+    """What the probes of a session found; a damaged file is left out."""
+    found = []
+    for one in PROBES:
+        stored = session.read(f"{FOLDER}/{one.name}.json")
+        try:
+            found += [] if stored is None else [probe_result_of(stored)]
+        except (KeyError, TypeError, ValueError):
+            continue
+    return tuple(found)
+
+
+def with_probes(session: SessionFolder, diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis of a launch of the session, in the light of its probes."""
+    return revise(diagnosis, stored_probes(session)).diagnosis
 
 
 def _store(session: SessionFolder, results: Sequence[ProbeResult], revision: Revision) -> None:

@@ -33,6 +33,7 @@ from triage.session.diff import of_log
 from triage.session.excerpt import Excerpt, excerpt
 from triage.session.handover import CONFIRMATION, proposal_of
 from triage.session.logs import causes, classify, flag_table
+from triage.session.probe import stored_probes, with_probes
 from triage.session.reports import redactor
 from triage.session.search import Search, searched_entry
 from triage.session.stored import claim
@@ -169,6 +170,7 @@ def _environment(
         ("launched as", recipe.target),
         ("program", shell_join(recipe.command)),
         ("variables", shell_join(f"{n}={v}" for n, v in recipe.env)),
+        *((f"probe {p.probe}", " ".join(p.meaning)) for p in stored_probes(session)),
         ("triage", version("sglang-triage")),
         ("machine", f"{platform.system()} {platform.release()}, {platform.machine()}"),
     ]
@@ -191,7 +193,7 @@ def _needed_folder(search: Search) -> str:
 def _diagnosis(session: SessionFolder, entry: Entry) -> Diagnosis:
     """The diagnosis of a finished trial, from its raw log and how the launch ended."""
     log = trial_log(session, entry)
-    return classify(str(log), outcome=stored_outcome(log.parent))
+    return with_probes(session, classify(str(log), outcome=stored_outcome(log.parent)))
 
 
 def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:
