@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,6 +65,19 @@ def test_what_names_no_launch_is_refused_with_a_sentence(triage: Run, tmp_path: 
     is_an_error(triage("diff", ONE, f"{ONE}:3"), 2, "no session, so it has no trial 3")
     (tmp_path / "x.txt").write_text("nothing of a server\n")
     is_an_error(triage("diff", ONE, "x.txt"), 2, "x.txt")
+
+
+def test_a_pipe_is_read_as_a_log_and_a_packed_log_is_unpacked(triage: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feed = threading.Thread(target=pipe.write_bytes, args=(TWO.read_bytes(),))
+    feed.start()
+    shown = triage("diff", ONE, pipe)
+    feed.join()
+    assert " -> 2" in shown.stdout
+    (tmp_path / "two.log.gz").write_bytes(gzip.compress(TWO.read_bytes()))
+    packed = triage("diff", ONE, "two.log.gz")
+    assert packed.stdout.partition("\ndifferent\n")[2] == shown.stdout.partition("\ndifferent\n")[2]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ _WORTH = re.compile(
     rb"\]|server_args=|NCCL|SGLANG_|SGL_|CUDA|version|/lib/python|==|fired up and ready"
 )
 _LONGEST = 1 << 17
+_STARTUP = 64 << 20  # bytes; no startup says more
 _DATED = re.compile(r"(?m)^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 _PROBED = 1 << 16  # bytes that tell a log from a command
 NO_DUMP = "its log has no server_args= line: it ended before the arguments were resolved"
@@ -83,7 +84,8 @@ def side_of(word: str, of_command: Callable[[Path], Side], *, good: bool) -> Sid
         raise UsageError(
             f"{path} is no session, so it has no trial {number}", hint=hint("ls", path)
         )
-    return of_log(path) if _is_log(path) else of_command(path)
+    # A pipe can be read once, and what is worth a pipe is a log.
+    return of_log(path) if not path.is_file() or _is_log(path) else of_command(path)
 
 
 def _of_folder(path: Path) -> Side:
@@ -243,6 +245,7 @@ class Reader:
             self.bytes += len(part)
             if not self.facts.over:
                 self._feed(part)
+                self.facts.over |= self.bytes > _STARTUP
             yield part
         if self._rest and not self.facts.over:
             self._line(self._rest)
