@@ -79,7 +79,8 @@ def test_an_interaction_of_the_real_engine(name: str, tmp_path: Path) -> None:
     assert found["simulated"] is False
     assert {choice["flag"] for choice in found["drop"]} == pair - {kept}
     trials = journal(session)
-    assert {t["provenance"] for t in trials} == {"launched"}
+    assert {t["provenance"] for t in trials if t["rung"] == "full"} == {"launched"}
+    assert {t["provenance"] for t in trials} <= {"launched", "resolved"}
     assert sorted(len(t["items"]) for t in trials if t["seen"] == "starts") == [0, 1, 1]
     launches = [t for t in trials if t["rung"] == "full"]
     failure = next(t for t in trials if t["seen"] == "fails")

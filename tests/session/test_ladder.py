@@ -147,3 +147,20 @@ def test_configurations_that_are_the_same_to_the_engine_share_a_verdict(
     assert "page-size" not in done.stdout
     launched = [t for t in trials if t["same_as"] is None]
     assert {t["resolved_key"] for t in trials} == {launched[0]["resolved_key"]}
+
+
+def test_what_was_not_launched_is_told_so_in_every_document(triage: Run, tmp_path: Path) -> None:
+    path = recipe(tmp_path, PAIR, rungs="[resolution]")
+    triage("bisect", path, "--session", tmp_path / "s")
+    assert {t["provenance"] for t in journal(tmp_path / "s")} == {"resolved"}
+    done = triage("runbook", tmp_path / "s")
+    page = (tmp_path / "s/runbook.md").read_text()
+    assert done.returncode == 0, done.stderr
+    assert "| PASSES the checks |" in page
+    assert "| the engine's own checks |" in page
+    assert "| launched |" not in page
+    report = triage("issue", tmp_path / "s")
+    assert report.returncode == 0, report.stderr
+    assert "accepted by the checks before any process, not launched" in report.stdout
+    plan = triage("plan", tmp_path / "s")
+    assert plan.returncode == 0, plan.stderr

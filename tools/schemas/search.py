@@ -76,7 +76,8 @@ class Trial(Document):
     early: bool
     """Whether it was rejected before any weight was read."""
     provenance: str
-    """launched: a real engine answered; recorded or assumed: the replay engine did."""
+    """launched: a real engine answered; resolved: it was asked only; rule: a rule of triage did;
+    recorded or assumed: the replay engine did."""
     simulated: bool
     """Whether the replay engine answered."""
     effective: dict[str, str]

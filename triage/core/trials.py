@@ -185,7 +185,8 @@ class Entry:
 
     `signature` names the failure: cause id, else fingerprint; None unless it fails.
     `provenance` is what a simulated engine says about its answer: recorded or
-    assumed; "launched" for a real engine. `rung` is the cheapest trial that could
+    assumed; "launched" for a real engine, "resolved" where it was asked only, "rule" for a
+    rule of triage. `rung` is the cheapest trial that could
     answer: static (rules of the knowledge base), resolution (the engine was asked and
     nothing launched), twin (a smaller model was launched), or full. `same_as` is the
     number of a trial whose configuration is the same to the engine, and whose verdict

@@ -253,6 +253,7 @@ class Ladder:
                 phase=resolution.phase,
                 seconds=round(resolution.seconds, 2),
                 config=problem.config(trial.items),
+                provenance="resolved",
                 rung="resolution",
                 resolved_key=asked.key,
             )
@@ -265,7 +266,9 @@ class Ladder:
         )
         entry = entry_of(number, trial, problem, result, ())
         rung = "resolution" if resolution.basis == "engine" else "static"
-        return replace(entry, early=True, rung=rung, saved_s=self._saved(resolution))
+        told = "resolved" if rung == "resolution" else "rule"
+        saved = self._saved(resolution)
+        return replace(entry, early=True, rung=rung, provenance=told, saved_s=saved)
 
     def _saved(self, resolution: Resolution) -> float:
         """Seconds of the launch that a refusal saved, at least: it would import the engine, too."""

@@ -34,6 +34,10 @@ from triage.core.wording import braces, moved_text, pin_text, spell
 FEW_FRAMES = 6  # of a traceback, innermost ones
 
 
+# What a failing set rests on where nothing was launched for it.
+_ASKED = {"resolution": "the engine's own checks", "static": "rules of triage"}
+
+
 def build_runbook(found: Investigation) -> Runbook:
     """The whole document; a section that has nothing to say is left out.
 
@@ -164,15 +168,18 @@ def _sets(found: Investigation) -> Iterable[Block]:
     )
     yield Table(
         ("set", "failure", "phase", "trial", "minimal", "basis"),
-        tuple(_set_row(s, found.problem) for s in sets),
+        tuple(_set_row(s, found) for s in sets),
     )
 
 
-def _set_row(s: FailingSet, problem: Problem) -> tuple[str, ...]:
+def _set_row(s: FailingSet, found: Investigation) -> tuple[str, ...]:
     failure = f"{s.title} ({s.signature})" if s.title else s.signature
     minimal = "yes" if s.minimal else "not shown: a smaller set was not resolved"
-    basis = "assumed" if s.assumed else "launches"
-    return (braces(s.items, problem), failure, s.phase, str(s.entry), minimal, basis)
+    rung = next((e.rung for e in found.journal if e.number == s.entry), "full")
+    basis = _ASKED.get(rung, "launches")
+    if s.assumed:
+        basis = "assumed"
+    return (braces(s.items, found.problem), failure, s.phase, str(s.entry), minimal, basis)
 
 
 def _trials(found: Investigation) -> Iterable[Block]:
@@ -222,9 +229,22 @@ def _trial_row(entry: Entry, problem: Problem, searched: str | None) -> tuple[st
     return (
         str(entry.number),
         items or "nothing",
-        f"{entry.verdict(entry.searching or searched).value}{mark}",
+        f"{_verdict(entry, searched)}{mark}",
         failure,
         entry.phase,
         f"{entry.seconds:.1f}",
-        entry.provenance,
+        _origin(entry),
     )
+
+
+def _origin(entry: Entry) -> str:
+    """What a trial's answer rests on."""
+    if entry.same_as is not None:
+        return f"as trial {entry.same_as}, to the engine"
+    return "smaller model" if entry.rung == "twin" else entry.provenance
+
+
+def _verdict(entry: Entry, searched: str | None) -> str:
+    if entry.seen is Seen.PASSES:
+        return "PASSES the checks"
+    return entry.verdict(entry.searching or searched).value

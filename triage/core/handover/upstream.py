@@ -280,6 +280,7 @@ def _ruled_out(found: Failure, most: int) -> Iterable[Block]:
             if signature(entry) == told.signature
             else f"another failure: {entry.title or signature(entry)}",
             Seen.UNRESOLVED: f"unresolved: {entry.reason}",
+            Seen.PASSES: "accepted by the checks before any process, not launched",
         }[entry.seen]
         assumed = ", assumed" if entry.provenance == "assumed" else ""
         items = braces(entry.items, problem) if entry.items else "nothing"
