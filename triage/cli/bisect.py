@@ -56,6 +56,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
 )
+@console.take_over_option
 @click.option("--no-doctor", is_flag=True, help="Search even if the machine has faults.")
 @click.option("--dry-run", is_flag=True, help="Show what would be launched, launch nothing.")
 @console.output_options
@@ -73,6 +74,7 @@ def command(
     audit: bool,
     rungs: str | None,
     target: str | None,
+    take_over: tuple[str, ...],
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
@@ -90,7 +92,8 @@ def command(
 
     What is launched is a process on this machine, or with --target a systemd
     unit, a container or a Slurm job. A docker run line is launched as a
-    container. The user's own unit or container is never touched.
+    container. Your own units are never touched, but for one that --take-over
+    names: it is stopped meanwhile and runs again at every end.
 
     The same command goes on with a session that was interrupted, and so does
     triage bisect --session FOLDER.
@@ -115,6 +118,7 @@ def command(
         if as_json:
             raise UsageError("a dry run is shown as text only", hint="triage bisect --dry-run ...")
         return _dry_run(search)
+    console.take_over(take_over)
     return _bisect(
         search, folder, fresh=fresh, no_doctor=no_doctor, as_json=as_json, color=color,
         exit_zero=exit_zero,

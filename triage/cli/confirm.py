@@ -80,6 +80,7 @@ def _seconds(ctx: click.Context, option: click.Parameter, given: str | None) -> 
 @click.option(
     "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
 )
+@console.take_over_option
 @click.option("--dry-run", is_flag=True, help="Show the command, launch nothing.")
 @console.output_options
 def command(
@@ -99,6 +100,7 @@ def command(
     folder: Path | None,
     landscape: Path | None,
     speed: float | None,
+    take_over: tuple[str, ...],
     dry_run: bool,
     as_json: bool,
     color: str,
@@ -126,6 +128,8 @@ def command(
     if dry_run and as_json:
         raise UsageError("a dry run is shown as text only", hint="triage confirm --dry-run")
     waits = Patience(silent_s=patience) if patience else None
+    if not dry_run:
+        console.take_over(take_over)
 
     def wish(asked: Confirm) -> Wish:
         return _wish(

@@ -137,3 +137,23 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def code(found: int, *, exit_zero: bool) -> int:
     """The exit code to leave with, findings silenced on request."""
     return 0 if exit_zero and found in FINDINGS else found
+
+
+def take_over_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --take-over to a command that launches."""
+    return click.option(
+        "--take-over",
+        metavar="UNIT",
+        multiple=True,
+        help="Stop this running systemd unit meanwhile; it is started again at every end.",
+    )(function)
+
+
+def take_over(units: tuple[str, ...]) -> None:
+    """Stop these units until the command ends, however it ends."""
+    if units:
+        from triage.launch.takeover import taken_over
+
+        for unit in units:
+            name = unit if "." in unit else f"{unit}.service"
+            click.get_current_context().with_resource(taken_over(name, talk))
