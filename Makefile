@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types browser test parts e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
+.PHONY: help install demo lint types browser test parts torture-full e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -40,6 +40,10 @@ test: install  ## every test that needs no SGLang and no systemd, podman or Slur
 parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 3 minutes)
 	tests/parts/run.sh install
 	tests/parts/run.sh
+
+torture-full: install  ## every way to fail x every end of triage x every target, in docs/torture.md
+	tests/parts/run.sh install
+	tests/parts/run.sh torture-full
 
 # A CUDA build of torch runs on the CPU; sglang itself goes in without its GPU
 # kernels, which are not needed and some of which do not import without a driver.

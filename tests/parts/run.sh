@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Tests the launch targets against the real parts of this machine: `run.sh install` fetches what is
-# missing (Debian packages, as root), `run.sh` starts each part, runs its tests and ends it.
+# Tests the launch targets against the real parts of this machine:
+#
+#   run.sh install        fetch what is missing (Debian packages, as root)
+#   run.sh                start each part, run its tests and a part of the torture table, end it
+#   run.sh torture-full   the whole torture table, written to docs/torture.md (about 40 minutes)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
@@ -26,9 +29,25 @@ tidy() { "$here/systemd_box.sh" down || true; "$here/slurm.sh" down || true; "$h
 trap tidy EXIT
 pytest=(.venv/bin/python -m pytest -m parts tests/parts -q -p no:cacheprovider)
 
+torture=(.venv/bin/python tests/parts/torture.py)
+in_box() {  # each command in the box, where nothing can be written to this folder
+  "$here/systemd_box.sh" run env --chdir="$repo" TRIAGE_PARTS=systemd PYTHONDONTWRITEBYTECODE=1 "$@"
+}
+
 "$here/podman.sh" image
+if [[ ${1:-} == torture-full ]]; then
+  cells=$(mktemp)
+  "$here/systemd_box.sh" up "$repo"
+  in_box "${torture[@]}" --full --targets systemd --json | tee "$cells" || true
+  "$here/systemd_box.sh" down
+  "$here/slurm.sh" up
+  SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${torture[@]}" --full --targets process,container,slurm \
+    --cells "$cells" --table docs/torture.md
+  exit
+fi
 "$here/slurm.sh" up
 SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${pytest[@]}" -k "not systemd" "$@"
+SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${torture[@]}" --targets process,container,slurm
 "$here/systemd_box.sh" up "$repo"
-"$here/systemd_box.sh" run env --chdir="$repo" TRIAGE_PARTS=systemd PYTHONDONTWRITEBYTECODE=1 \
-  "${pytest[@]}" -k systemd "$@"
+in_box "${pytest[@]}" -k systemd "$@"
+in_box "${torture[@]}" --targets systemd

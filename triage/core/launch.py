@@ -126,7 +126,8 @@ class Capture:
     `log` is the path of the raw output, bytes untouched; beside it lies
     `arrivals.jsonl` (`[offset, seconds]` of each chunk as it came).
     `phase` is the last landmark's phase. `leftovers` names what the launch
-    left and we removed (shared-memory files, temporary files).
+    left and we removed (shared-memory files, temporary files), and `stuck` too: the
+    processes, or the job, that could not be ended, in words.
     """
 
     outcome: Outcome
@@ -135,4 +136,5 @@ class Capture:
     phase: str
     pids: tuple[int, ...] = ()
     leftovers: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
     stacks: str = ""  # path of the stack dumps of a hung launch, or ""

@@ -156,7 +156,7 @@ class ContainerTarget:
         deadline = time.monotonic() + _GONE_S
         while (alive := self._alive()) and time.monotonic() < deadline:
             time.sleep(0.02)
-        stuck = tuple(f"process {proc.pid} (state {proc.state})" for proc in alive)
+        stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in alive)
         removed = (*left.removed, *self._belongings.remove())
         return Remains(tuple(self._seen), removed, left.stuck + stuck, said)
 

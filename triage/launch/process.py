@@ -224,7 +224,7 @@ class ProcessTarget:
             case "shm":
                 self._shared.add((int(words[0]), int(words[1])))
             case "stuck":
-                self._stuck.append(f"process {words[0]} (state {words[1]})")
+                self._stuck.append(tree.stuck(int(words[0]), words[1]))
             case "left":
                 self._removed.append(rest)
             case "gone":
@@ -241,7 +241,7 @@ class ProcessTarget:
             return tree.marked(self._known, self._variable, tree.table())
 
         left = tree.end_all(find, within_s=5.0)
-        self._stuck += [f"process {proc.pid} (state {proc.state})" for proc in left]
+        self._stuck += [tree.stuck(proc.pid, proc.state) for proc in left]
         self._removed += leftovers.remove_shared(self._shared)
         self._removed += leftovers.remove_folder(self._tmpdir)
         self._gone = not left

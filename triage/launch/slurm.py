@@ -226,7 +226,7 @@ class SlurmTarget:
         stuck = [f"job {self._id} ({self._state})"] if self._id and self._ended is None else []
         looked = [(tree.look(pid), start) for pid, start in self._seen.items()]
         stuck += [
-            f"process {proc.pid} (state {proc.state})"
+            tree.stuck(proc.pid, proc.state)
             for proc, start in looked
             if proc and proc.alive and proc.start == start
         ]

@@ -80,7 +80,7 @@ def supervise(
         remains = watch.close(wait_s=30.0)
         how = type(outcome).__name__.lower()
         record.finish(_facts(how, outcome, target.poll(), remains, watch.seconds()))
-        say(f"nothing of it is left after {watch.seconds():.1f} s")
+        say(f"{'; '.join(remains.stuck) or 'nothing of it'} is left after {watch.seconds():.1f} s")
         return Capture(
             outcome=outcome,
             seconds=watch.seconds(),
@@ -88,6 +88,7 @@ def supervise(
             phase=watch.phase,
             pids=remains.pids,
             leftovers=(*remains.removed, *remains.stuck),
+            stuck=remains.stuck,
             stacks=watch.stacks,
         )
 

@@ -167,7 +167,7 @@ class SystemdTarget:
         if self._output >= 0:
             os.close(self._output)
             self._output = -1
-        stuck = tuple(f"process {proc.pid} (state {proc.state})" for proc in left)
+        stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in left)
         return Remains(tuple(self._seen), tuple(self._belongings.remove()), stuck, said)
 
     def _require_manager(self) -> None:

@@ -43,6 +43,26 @@ def look(pid: int) -> Proc | None:
         return None
 
 
+def stuck(pid: int, state: str) -> str:
+    """A process that does not end, in words: its name, and where in the kernel it waits."""
+    proc = look(pid)
+    name = f" ({proc.comm})" if proc else ""
+    where = _kernel(pid, "wchan")
+    calls = [line.split()[-1].partition("+")[0] for line in _kernel(pid, "stack").splitlines()[:4]]
+    said = f"process {pid}{name} in state {state}"
+    if where not in ("", "0"):
+        said += f", waiting in {where}"
+    return said + (f" (kernel: {' < '.join(calls)})" if calls else "")
+
+
+def _kernel(pid: int, name: str) -> str:
+    try:
+        with open(f"/proc/{pid}/{name}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def table() -> dict[int, Proc]:
     """Every process by PID; one that ends meanwhile may be missing."""
     found = {}

@@ -16,6 +16,7 @@ from triage.core.hide import hide_problem
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
+from triage.errors import HostError, hint
 from triage.recipe import Recipe
 from triage.render.documents import config_document, diagnosis_document
 from triage.render.search_documents import recommendation_document
@@ -166,6 +167,9 @@ def _climb(
         session.write(diagnosis_name(number), diagnosis_document(result.diagnosis))
         journal.append(entry)
         talk.finished(entry)
+        if result.held:  # what follows would fail for want of memory, and blame a flag
+            look = hint("triage", "classify", folder / "server.log")
+            raise HostError(f"the launch is not gone: {result.held}", hint=look)
     return step
 
 

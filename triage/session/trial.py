@@ -21,6 +21,7 @@ from triage.core.launch import (
     Crashed,
     Hung,
     Interrupted,
+    Job,
     LaunchSpec,
     Outcome,
     Patience,
@@ -34,6 +35,7 @@ from triage.finder import fast
 from triage.launch import Server, free_port, launch
 from triage.session.logs import causes, classify, diff_rules, flag_table
 from triage.session.places import listening_address, placed
+from triage.session.release import await_release, memory_used
 
 # Where triage puts its own server; the user's values belong to the node's
 # service and come back in the runbook's command.
@@ -70,6 +72,7 @@ class TrialResult:
     diagnosis: Diagnosis
     seen: Seen
     reason: str = ""  # why it is unresolved
+    held: str = ""  # a process or GPU memory that did not go, in a sentence
 
 
 def replay_setup(setup: Setup, landscape: Path, speed: float) -> Setup:
@@ -133,6 +136,8 @@ def launch_once(
             patience=setup.patience,
             place=placed(setup.place, ours, setup.sources),
         )
+        on_gpus = setup.engine != "replay" and not isinstance(setup.place, Job)
+        before = memory_used() if on_gpus else {}
         capture = launch(
             spec,
             folder,
@@ -141,9 +146,11 @@ def launch_once(
             on_event=say,
             stop_grace_s=stop_grace_s,
         )
+        held = "; ".join(capture.stuck) + " does not end" if capture.stuck else ""
+        held = held or await_release(before, say)
     diagnosis = classify(capture.log, outcome=capture.outcome)
     seen, reason = what_is_seen(capture, diagnosis)
-    return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason)
+    return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason, held=held)
 
 
 def _environment(setup: Setup, config: Config, unset: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,195 @@
+"""A server that comes up, unless `--misbehave` tells it how to fail.
+
+    torture_engine.py --host H --port P --model-path M [--misbehave KIND] [--on-node RANK]
+
+Kinds are the functions whose names begin with `do_`. It prints what SGLang prints on its way, so
+that phases are known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import http.server
+import json
+import mmap
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+MARK = "torture-daemon"
+
+
+def say(text: str, end: str = "\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Health, and one answer to every prompt."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.answer({})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.answer({"text": f" the answer to {asked.get('text', '')}"})
+
+    def answer(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def come_up(args: argparse.Namespace) -> None:
+    """Serve until SIGTERM."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    server = http.server.ThreadingHTTPServer((args.host, args.port), Handler)
+    say("The server is fired up and ready to roll!")
+    server.serve_forever()
+
+
+def fail(what: str) -> None:
+    raise RuntimeError(f"planted: {what}")
+
+
+def do_crash_at_init() -> None:
+    """Before any weight is read."""
+    fail("no such backend")
+
+
+def do_crash_at_load() -> None:
+    """While weights are read."""
+    say("Load weight begin. avail mem=270.00 GB")
+    fail("weights do not fit")
+
+
+def do_crash_at_capture() -> None:
+    """While graphs are captured."""
+    say("Load weight begin. avail mem=270.00 GB")
+    say("Capture cuda graph begin. This can take up to several minutes. avail mem=10.00 GB")
+    fail("capture went wrong")
+
+
+def do_exit_silently() -> None:
+    """Without a word."""
+    os._exit(1)
+
+
+def do_segfault() -> None:
+    """By a read of address 0."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.string_at(0)
+
+
+def do_get_killed_for_memory() -> None:
+    """By the kernel, for real, where a memory cgroup of version 1 can be made."""
+    group = Path(f"/sys/fs/cgroup/memory/triage-torture-{os.getpid()}")
+    group.mkdir()
+    (group / "memory.limit_in_bytes").write_text("104857600")
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    held = [bytearray(b"x" * (1 << 20)) for _ in range(1000)]
+    say(str(len(held)))
+
+
+def do_ignore_sigterm() -> None:
+    """Nothing at first: it comes up, and does not go."""
+
+
+def do_leave_daemons() -> None:
+    """Two processes that left session, group and parent, then a crash."""
+    for _ in range(2):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            code = (
+                "import signal, time; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+            )
+            os.execve(
+                sys.executable, [sys.executable, "-S", "-c", code, MARK, str(os.getpid())], {}
+            )
+        os.wait()
+    time.sleep(0.5)
+    fail("after the daemons")
+
+
+def do_hang_in_a_collective() -> None:
+    """In a function of that name, without a word."""
+
+    def all_reduce() -> None:
+        while True:
+            time.sleep(1)
+
+    say("Init torch distributed begin.")
+    all_reduce()
+
+
+def do_freeze() -> None:
+    """Like a process that is stuck in the driver: SIGKILL stays pending."""
+    group = Path(f"/sys/fs/cgroup/freezer/triage-torture-{os.getpid()}")
+    group.mkdir()
+    say("Load weight begin. avail mem=270.00 GB")
+    (group / "freezer.state").write_text("FROZEN")
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    time.sleep(1000)
+
+
+def do_flood() -> None:
+    """As fast as it can, 400 MB, then a crash."""
+    line = ("x" * 1023 + "\n").encode() * 64
+    for _ in range(400 * 16):
+        sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+    fail("after the flood")
+
+
+def do_write_no_newline() -> None:
+    """50 MB of one line, then a crash."""
+    for _ in range(50):
+        say("y" * (1 << 20), end="")
+    fail("after the line")
+
+
+def do_leave_shared_memory() -> None:
+    """A segment that nobody removes, then a crash."""
+    path = f"/dev/shm/triage-torture-{os.getpid()}"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    os.ftruncate(descriptor, 1 << 20)
+    held = mmap.mmap(descriptor, 1 << 20)
+    time.sleep(2.5)  # longer than between two looks
+    say(f"held {len(held)} bytes")
+    fail("after the segment")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--model-path")
+    parser.add_argument("--misbehave", default="")
+    args = parser.parse_args()
+    if os.environ.get("SLURM_NODEID", "0") != "0":
+        time.sleep(1000)  # one node serves; the other waits for it
+    say("server_args=ServerArgs(model_path='m')")
+    if args.misbehave == "ignore-sigterm":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        server = http.server.ThreadingHTTPServer((args.host, args.port), Handler)
+        say("The server is fired up and ready to roll!")
+        server.serve_forever()
+    if args.misbehave:
+        globals()["do_" + args.misbehave.replace("-", "_")]()
+    come_up(args)
+
+
+if __name__ == "__main__":
+    main()
