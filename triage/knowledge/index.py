@@ -1,21 +1,25 @@
 """Write what the package ships as JSON: `python -m triage.knowledge.index`.
 
 In:  triage/knowledge/causes/*.yaml and flags/*.yaml.
-Out: triage/knowledge/index.json and flags.json.
+Out: triage/knowledge/index.json, flags.json and, from a checkout's cases, seen.json.
 Not: checking the causes (check.py).
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from triage.errors import TriageError
 from triage.knowledge.loader import flag_documents, load_causes_from, successors
+from triage.knowledge.seen import write_seen
 from triage.knowledge.stored import CAUSES, FLAGS, INDEX, encode, encode_flags
+
+CASES = Path(__file__).parents[2] / "fixtures/cases"  # of a checkout; an install has none
 
 
 def main() -> int:
-    """Write both files; say what is wrong with one that cannot be read."""
+    """Write the files; say what is wrong with one that cannot be read."""
     try:
         causes, flags = load_causes_from(CAUSES), flag_documents()
         old = successors()
@@ -24,6 +28,8 @@ def main() -> int:
         return error.exit_code
     INDEX.write_text(encode(causes), encoding="utf-8")
     FLAGS.write_text(encode_flags(flags, old), encoding="utf-8")
+    if CASES.is_dir():
+        write_seen(CASES)
     sys.stderr.write(f"{len(causes)} causes, {len(flags)} flag tables\n")
     return 0
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from triage.core.causes import Cause
 from triage.core.handover.general import cause_runbook, index_of
 from triage.errors import HostError, hint
+from triage.knowledge.seen import seen_phases
 from triage.render.html import Link, page
 from triage.render.markdown import markdown
 from triage.session.knowledge import causes, one_cause
@@ -23,7 +24,7 @@ def cause_pages(name: str) -> Pages:
     """The general runbook of a cause; UsageError if there is none of that name."""
     known = tuple(causes())
     cause = one_cause(name, known)
-    book = cause_runbook(cause, known)
+    book = cause_runbook(cause, known, seen_phases())
     return Pages(markdown=markdown(book), html=page(book, footer=_footer()))
 
 
@@ -49,13 +50,14 @@ def write_handbook(folder: Path, *, html: bool = True) -> tuple[Path, ...]:
 
 def handbook(known: Sequence[Cause], *, html: bool = True) -> tuple[tuple[str, str], ...]:
     """File name -> text: README.md and, with `html`, index.html lead to one page a cause."""
-    index = index_of(known)
+    seen = seen_phases()
+    index = index_of(known, seen)
     files = [("README.md", markdown(index, links={c.id: f"{c.id}.md" for c in known}))]
     if html:
         links = {c.id: f"{c.id}.html" for c in known}
         files.append(("index.html", page(index, footer=_footer(), links=links)))
     for cause in known:
-        book = cause_runbook(cause, known)
+        book = cause_runbook(cause, known, seen)
         others = [c.id for c in known if c.id != cause.id]
         files.append((f"{cause.id}.md", markdown(book, links={n: f"{n}.md" for n in others})))
         if html:

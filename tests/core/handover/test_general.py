@@ -139,3 +139,20 @@ def test_the_index_has_every_cause_under_each_of_its_phases() -> None:
         NEVER: ["noise"],
     }
     assert index.summary[0].startswith("2 causes, by the phase")
+
+
+def test_a_cause_that_may_show_anywhere_stands_where_it_was_seen() -> None:
+    seen = {"hush": ("graph-capture", "dist-init"), "boom": ("serving",)}
+    index = index_of(KNOWN, seen)
+    rows = {
+        s.title: [row[0] for b in s.blocks if isinstance(b, Table) for row in b.rows]
+        for s in index.sections
+    }
+    assert rows == {
+        "dist-init": ["hush"],
+        "weight-load": ["boom"],
+        "graph-capture": ["boom", "hush"],
+        NEVER: ["noise"],
+    }
+    facts = dict(cause_runbook(HUSH, KNOWN, seen).facts)
+    assert facts["shows in"] == "any phase; seen in dist-init, graph-capture"

@@ -41,7 +41,10 @@ _BASES = {
 }
 
 
-def cause_runbook(cause: Cause, known: Sequence[Cause]) -> Runbook:
+Seen = Mapping[str, tuple[str, ...]]  # cause id -> phases in which recorded cases show it
+
+
+def cause_runbook(cause: Cause, known: Sequence[Cause], seen: Seen | None = None) -> Runbook:
     """What is known of a cause, in the order in which an engineer on call needs it."""
     parts: tuple[tuple[str, Iterable[Block]], ...] = (
         ("What it means", _means(cause)),
@@ -58,17 +61,17 @@ def cause_runbook(cause: Cause, known: Sequence[Cause]) -> Runbook:
     return Runbook(
         title=f"Runbook: {cause.title}",
         sections=tuple(section for section in written if section.blocks),
-        facts=tuple((name, value) for name, value in _facts(cause) if value),
+        facts=tuple((name, value) for name, value in _facts(cause, seen or {}) if value),
     )
 
 
-def index_of(known: Sequence[Cause]) -> Runbook:
+def index_of(known: Sequence[Cause], seen: Seen | None = None) -> Runbook:
     """The first page of a set of runbooks: every cause under each phase in which it shows.
 
     The phases stand in the order of a startup, so that no search is needed: the last phase
     in the log is where to look.
     """
-    by_phase = _by_phase(known)
+    by_phase = _by_phase(known, seen or {})
     sections = [
         Section(
             phase,
@@ -80,8 +83,8 @@ def index_of(known: Sequence[Cause]) -> Runbook:
     return Runbook(
         title="Runbooks for launches that fail",
         summary=(
-            f"{count} causes, by the phase in which they show; the phases stand in the order of a "
-            "startup.",
+            f"{count} causes, by the phase in which they may show or were seen; the phases stand "
+            "in the order of a startup. Look where the log ends.",
             "To have the cause named, and with it the page to read: triage classify LOG",
         ),
         sections=tuple(sections),
@@ -97,19 +100,28 @@ def remedy_words(remedy: Remedy) -> str:
     return ", ".join(changes)
 
 
-def _by_phase(known: Sequence[Cause]) -> Mapping[str, list[Cause]]:
-    roots = [c for c in known if c.role is Role.ROOT]
-    found = {p: [c for c in roots if p in c.phases] for p in PHASES}
-    found[ANY_PHASE] = [c for c in roots if not c.phases]
+def _by_phase(known: Sequence[Cause], seen: Seen) -> Mapping[str, list[Cause]]:
+    roots = [(c, _shows_in(c, seen)) for c in known if c.role is Role.ROOT]
+    found = {p: [c for c, phases in roots if p in phases] for p in PHASES}
+    found[ANY_PHASE] = [c for c, phases in roots if not phases]
     found[NEVER] = [c for c in known if c.role is not Role.ROOT]
     return {name: sorted(causes, key=lambda c: c.id) for name, causes in found.items() if causes}
 
 
-def _facts(cause: Cause) -> Iterable[tuple[str, str]]:
+def _shows_in(cause: Cause, seen: Seen) -> tuple[str, ...]:
+    """Where it may be the root, or else where cases showed it; () for anywhere."""
+    return tuple(sorted(cause.phases or seen.get(cause.id, ()), key=order))
+
+
+def _facts(cause: Cause, seen: Seen) -> Iterable[tuple[str, str]]:
     yield "cause", cause.id
     if cause.role is not Role.ROOT:
         yield "role", f"{cause.role.value}: never the reason of a failure"
-    yield "shows in", ", ".join(sorted(cause.phases, key=order)) or "any phase"
+    phases = ", ".join(_shows_in(cause, seen))
+    if cause.phases or not phases:
+        yield "shows in", phases or "any phase"
+    else:
+        yield "shows in", f"any phase; seen in {phases}"
     if cause.role is Role.ROOT:
         yield "how it ends", "the launch hangs, without an error" if cause.hang else "an error"
     yield "suspects", ", ".join([*(f"--{f}" for f in cause.culprit_flags), *cause.culprit_env])

@@ -43,7 +43,7 @@ def _advised(advice: Advice) -> Iterable[Block]:
     reasons = [f"Not {what}: {why}." for what, why in decision.stop]
     guesses = [
         f"{o.title}: {percent_range(o.hypothesis.low, o.hypothesis.high)} {o.hypothesis.say}; "
-        f"{o.hypothesis.shown_by} would show it."
+        f"what would show it: {o.hypothesis.shown_by}."
         for o in advice.options
         if o.hypothesis is not None
     ]

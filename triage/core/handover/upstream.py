@@ -232,10 +232,10 @@ def _bug(found: Failure) -> Iterable[Block]:
         )
     if told.cause:
         yield Paragraph(
-            f"triage takes it for {told.cause} ({told.confidence} confidence): {told.title}"
+            f"It is taken for {told.cause} ({told.confidence} confidence): {told.title}"
         )
     elif told.fingerprint:
-        yield Paragraph(f"No cause is known to triage; fingerprint {told.fingerprint}.")
+        yield Paragraph(f"No cause is known for it; fingerprint {told.fingerprint}.")
 
 
 def _trace(found: Failure, most: int, width: int) -> Iterable[Block]:
