@@ -19,7 +19,7 @@ from triage.errors import UsageError
 from triage.launch.probe import run_probe
 
 pytestmark = pytest.mark.real
-SOURCE = Path(__file__).parents[1] / "parts/cuda/fake_cuda.c"
+SOURCE = Path(__file__).parents[1] / "parts/multicast/fake_multicast.c"
 
 
 def ran(
@@ -158,14 +158,14 @@ def libcuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_multicast_of_a_driver(
     libcuda: Path, monkeypatch: pytest.MonkeyPatch, told: str, outcomes: list[str], meaning: str
 ) -> None:
-    monkeypatch.setenv("FAKE_CUDA", told)
+    monkeypatch.setenv("FAKE_MULTICAST", told)
     result = ran("multicast", libcuda=str(libcuda), libnvml="/no/such/library")
     assert [e.outcome for e in result.experiments] == outcomes
     assert meaning in result.meaning[0]
 
 
 def test_a_driver_that_hangs_is_a_result(libcuda: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_CUDA", "init=-1")
+    monkeypatch.setenv("FAKE_MULTICAST", "init=-1")
     result = ran("multicast", limit_s=0.5, libcuda=str(libcuda), libnvml="/no/such/library")
     assert [e.outcome for e in result.experiments] == ["hung", "skipped", "hung"]
     assert result.outcome == "done"
