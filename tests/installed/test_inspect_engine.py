@@ -273,6 +273,21 @@ def test_source_that_is_broken_costs_a_check_and_no_traceback(
     found(python, tmp_path, flags, num_experts=8, quantization_config=INT4)
 
 
+def test_a_search_says_what_it_foresees_before_it_launches(triage: Run, tmp_path: Path) -> None:
+    python, path = engine(tmp_path), model(tmp_path, num_attention_heads=8)
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(
+        "schema: triage.recipe/1\nname: x\nlaunch:\n"
+        f"  command: [{python}, -m, sglang.launch_server]\n"
+        f"baseline: {{flags: {{model-path: {path}, tp-size: 2, moe-runner-backend: marlin}}}}\n"
+        "wanted:\n  - {flag: moe-a2a-backend, value: deepep}\n  - {flag: pp-size, value: 5}\n"
+    )
+    told = [x for x in triage("bisect", "--dry-run", recipe).stderr.splitlines() if "foreseen" in x]
+    assert [line.split(": ")[1] for line in told] == ["moe-pair", "divisibility"]
+    assert told[0].endswith("(layers/moe/moe_runner/runner.py:12)")
+    assert told[1].endswith("(config.json: num_hidden_layers)")
+
+
 def test_the_command_prints_exits_and_writes_a_document(triage: Run, tmp_path: Path) -> None:
     python, path = engine(tmp_path), model(tmp_path, num_attention_heads=6)
     script = tmp_path / "serve.sh"

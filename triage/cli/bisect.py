@@ -147,6 +147,7 @@ def _dry_run(search: Search) -> int:
     problem, setup = hide_problem(search.recipe.problem), search.setup
     low, high = forecast(problem)
     console.answer(f"{low} to {high} launches; nothing is launched now.\n")
+    _foresee(search)
     console.answer("\n".join(decision_lines(problem)))
     console.answer("\nThe baseline and the wanted configuration, as they would be launched:")
     for keys in (frozenset[str](), problem.keys()):
@@ -199,6 +200,15 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
         console.talk(f"resumed with {len(journal.entries)} finished trials")
     else:
         console.talk(f"forecast: {low} to {high} launches")
+        _foresee(search)
+
+
+def _foresee(search: Search) -> None:
+    """What the engine on disk tells of the wanted configuration, before anything is launched."""
+    from triage.session.inspecting import foreseen
+
+    for line in foreseen(search):
+        console.talk(f"foreseen: {line}")
 
 
 def _examine(search: Search, session: SessionFolder) -> None:

@@ -16,6 +16,7 @@ from triage.core.inspection.facts import Inspection, Installed, Model
 from triage.errors import HostError, UsageError, hint
 from triage.installed import installed_engine, read_model
 from triage.launch.engine_python import engine_python
+from triage.session.search import Search
 
 
 def inspect_command(
@@ -59,6 +60,26 @@ def engine_of(
     path = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     extra = [cwd / word for word in path.split(os.pathsep) if word]
     return installed_engine(Path(named), extra)
+
+
+def foreseen(search: Search) -> tuple[str, ...]:
+    """What is known to fail of the wanted configuration, and not of its baseline, a line each.
+
+    Only where the engine lies on this machine's disk: not for a container or a simulation.
+    """
+    recipe = search.recipe
+    if search.replay is not None or recipe.target != "process":
+        return ()
+    env = dict(recipe.env) | recipe.problem.baseline.env_values()
+    found = engine_of(recipe.command, env, recipe.cwd)
+    if found.why:
+        return ()
+    told: list[list[str]] = []
+    for keys in (frozenset[str](), recipe.problem.keys()):
+        config = recipe.problem.config(keys)
+        inspection = inspect(found, model_of(config, recipe.cwd), config)
+        told.append([f"{f.check}: {f.say} ({f.where[0]})" for f in inspection.findings if f.sure])
+    return tuple(line for line in told[1] if line not in told[0])
 
 
 def model_of(config: Config, cwd: Path = Path(), *, model: Path | None = None) -> Model:
