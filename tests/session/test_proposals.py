@@ -56,12 +56,11 @@ def test_the_diff_names_the_failed_and_the_proposed_command() -> None:
 
 
 def test_facts_are_read_from_the_log() -> None:
-    text = "loaded on NVIDIA B300 SXM6 AC, sm_103\nserver_args=ServerArgs(model_path='m')\n"
+    text = "loaded on NVIDIA B300 SXM6 AC\nserver_args=ServerArgs(model_path='m')\n"
     assert facts_in(text) == {"gpu": "B300", "capability": "103"}
-    assert facts_in("compute capability 9.0, NVIDIA H100 80GB") == {
-        "gpu": "H100",
-        "capability": "90",
-    }
+    assert facts_in("device_name=NVIDIA_H100_80GB") == {"gpu": "H100", "capability": "90"}
+    assert facts_in("as MoE runner backend on sm100 for") == {"capability": "100"}
+    assert facts_in("kernel needs sm_90, compute capability 8.0 or later") == {}
     assert fields_in(text) == frozenset()  # a short dump proves nothing of what is missing
     whole = ", ".join(f"'field_{n}': None" for n in range(80))
     assert "field_7" in fields_in(f"server_args={{'model_path': 'm', {whole}}}\n")

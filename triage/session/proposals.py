@@ -30,8 +30,18 @@ from triage.session.logs import causes, classify, flag_table, log_sources
 PROGRAM = ("python3", "-m", "sglang.launch_server")
 _HEAD_BYTES = 4 << 20  # the arguments and the names of the GPUs stand near the start
 _FULL = 40  # fields of a whole dump; a shorter one was cut, or made up
-_GPU = re.compile(r"NVIDIA (?P<gpu>(?:[ABHL]\d{2,3}|GB\d{3}|RTX [\w ]{1,20}?\d{4}))\b")
-_CAPABILITY = re.compile(r"\bsm_?(?P<sm>\d{2,3})a?\b|compute capability (?P<a>\d+)\.(?P<b>\d)")
+_GPU = re.compile(
+    r"NVIDIA[ _](?P<gpu>(?:[ABHL]\d{2,3}|GB\d{2,3}|GeForce[ _]RTX[ _]\d{4}|RTX[ _]PRO[ _]\d{4}))"
+    r"(?![0-9])"
+)
+# A number in a message may be what a kernel asks for; only a chosen runner tells what there is.
+_CHOSEN = re.compile(r"(?:backend on |--gpu-name=)sm_?(?P<sm>\d{2,3})a?\b")
+_CAPABILITY = {
+    "A100": "80", "A800": "80", "A10": "86", "L4": "89", "L40": "89", "L20": "89",
+    "H100": "90", "H200": "90", "H800": "90", "H20": "90", "B200": "100", "GB200": "100",
+    "B300": "103", "GB300": "103", "RTX PRO 6000": "120", "GeForce RTX 5090": "120",
+    "GeForce RTX 4090": "89", "GB10": "121",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,10 +210,12 @@ def this_machine() -> dict[str, str]:
 def facts_in(text: str) -> dict[str, str]:
     """What a log says of the machine: the GPU, its compute capability."""
     facts: dict[str, str] = {}
-    if gpu := _GPU.search(text):
-        facts["gpu"] = gpu["gpu"]
-    if (sm := _CAPABILITY.search(text)) is not None:
-        facts["capability"] = sm["sm"] or f"{sm['a']}{sm['b']}"
+    if found := _GPU.search(text):
+        facts["gpu"] = found["gpu"].replace("_", " ")
+        if facts["gpu"] in _CAPABILITY:
+            facts["capability"] = _CAPABILITY[facts["gpu"]]
+    if chosen := _CHOSEN.search(text):
+        facts["capability"] = chosen["sm"]
     return facts
 
 

@@ -296,7 +296,7 @@ def _hung(
         ranks=ranks_of(_standing(generation), generation, diagnosis.ranks_total),
         root=_root(root) if root else None,
         suspects=found,
-        remedies=advice(cause, hang.captures if hang else {}),
+        remedies=advice(cause, hang.captures if hang else {}, "", diagnosis.config),
     )
 
 
