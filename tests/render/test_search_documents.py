@@ -71,6 +71,7 @@ def test_a_trial_is_one_document() -> None:
         "resolved_key": "",
         "same_as": None,
         "saved_seconds": 0.0,
+        "masks": "load: one request at a time was answered",
     }
     assert json.loads(json.dumps(document)) == document
 

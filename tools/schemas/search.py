@@ -100,6 +100,8 @@ class Trial(Document):
     """Number of the launch whose verdict this is, as the engine makes the same of both."""
     saved_seconds: Seconds
     """Seconds of a launch that the rung saved, at least; 0 for a launch in full."""
+    masks: str
+    """What the rung cannot see, whatever it showed."""
 
 
 class PlannedTrial(Closed):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from triage.core.search.recommend import Choice, Recommendation
+from triage.core.search.rungs import MASKS
 from triage.core.trials import Entry, FailingSet
 from triage.core.wording import ENV, WITHOUT
 from triage.render.documents import Json, config_document, value_document
@@ -58,6 +59,7 @@ def trial_document(entry: Entry) -> dict[str, Json]:
         "resolved_key": entry.resolved_key,
         "same_as": entry.same_as,
         "saved_seconds": entry.saved_s,
+        "masks": MASKS["full" if entry.same_as else entry.rung],
     }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from triage.core.search.journal import signature
 from triage.core.search.recommend import Choice, Recommendation
-from triage.core.search.rungs import Spent
+from triage.core.search.rungs import MASKS, Spent
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
 from triage.core.units import format_seconds
 from triage.core.wording import braces, moved_text, spell, spell_setting
@@ -138,7 +138,10 @@ def spent_text(spent: Spent) -> str:
     if spent.saved_s:
         many = f"{spent.saved_launches} launch{'' if spent.saved_launches == 1 else 'es'}"
         saved = f": {many} and at least {format_seconds(spent.saved_s)} saved"
-    return _wrapped(f"{launches}{twins}; {spent.asked} answers without a launch{saved}", LATER)
+    answers = f"{spent.asked} answer{'' if spent.asked == 1 else 's'} without a launch"
+    head = f"{launches}{twins}; {answers}{saved}"
+    masks = [f"{LATER}{rung} does not see: {MASKS[rung]}" for rung in spent.rungs if rung != "full"]
+    return "\n".join([_wrapped(head, LATER), *(_wrapped(mask, LATER * 2) for mask in masks)])
 
 
 def _choice(word: str, choice: Choice) -> str:

@@ -12,6 +12,7 @@ from triage.core.search.reduce import failing_sets
 from triage.core.search.rungs import MASKS, Oracle, Refused, refused_sets, spent
 from triage.core.search.subsets import Keys
 from triage.core.trials import Done, Entry, Item, Problem, Seen
+from triage.render.session_text import spent_text
 
 NAMES = "abcdef"
 PROBLEM = Problem(
@@ -169,3 +170,14 @@ def test_what_a_journal_cost_and_saved() -> None:
 def test_every_rung_says_what_it_masks() -> None:
     assert list(MASKS) == ["static", "resolution", "twin", "full"]
     assert all(MASKS.values())
+
+
+def test_the_text_of_what_was_spent_says_what_its_rungs_do_not_see() -> None:
+    text = spent_text(
+        spent([refusal(1, "ab"), Entry(number=2, items=frozenset(), seen=Seen.STARTS)])
+    )
+    assert text.splitlines()[0] == (
+        "1 launch; 1 answer without a launch: 1 launch and at least 12 s saved"
+    )
+    assert "resolution does not see: everything after the engine's own checks" in text
+    assert "full does not see" not in text

@@ -113,6 +113,7 @@ class Spent:
     seconds: float = 0.0  # of launches and questions
     saved_launches: int = 0
     saved_s: float = 0.0  # at least
+    rungs: tuple[str, ...] = ()  # that answered, the cheapest first
 
 
 def spent(journal: Sequence[Entry]) -> Spent:
@@ -125,4 +126,5 @@ def spent(journal: Sequence[Entry]) -> Spent:
         seconds=sum(entry.seconds for entry in journal),
         saved_launches=sum(entry.saved_s > 0 for entry in cheap),
         saved_s=sum(entry.saved_s for entry in journal),
+        rungs=tuple(rung for rung in RUNGS if any(entry.rung == rung for entry in journal)),
     )
