@@ -89,7 +89,7 @@ fuzz: MINUTES = 10
 fuzz: install  ## feed the classifier what no server wrote, for MINUTES=10
 	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
 
-knowledge: install  ## check the cause files and write the index that classify reads
+knowledge: install  ## check the cause files, write the index that classify reads
 	$(BIN)/triage causes check
 	$(BIN)/python -m triage.knowledge.index
 

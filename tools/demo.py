@@ -37,6 +37,7 @@ def main() -> int:
             return code
     confirmation = json.loads((ROOT / session / "confirmation.json").read_text())
     print(f"\nThe whole took {time.monotonic() - started:.0f} s, simulated at {SPEED} times life.")
+    print(f"The runbook: {session / 'runbook.html'} (for a browser), {session / 'runbook.md'}")
     return 0 if confirmation["confirmed"] else 12
 
 

@@ -194,3 +194,24 @@ def test_without_the_library_the_page_still_reads_well(browser: Any, tmp_path: P
     assert shown.evaluate("document.querySelectorAll('svg.chart').length") == 0
     assert shown.evaluate("document.querySelectorAll('figure table').length") == 3
     assert shown.evaluate("document.documentElement.scrollWidth") <= 800
+
+
+@pytest.mark.parametrize("width", [800, 1600])
+def test_the_handbook_is_browsed_from_its_index_to_a_cause_and_back(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, width: int
+) -> None:
+    from triage.session.handbook import write_handbook
+
+    folder = tmp_path_factory.mktemp("handbook")
+    write_handbook(folder)
+    shown, said = opened(browser, folder / "index.html", width, "dark")
+    shown.click("nav a:has-text('graph-capture')")
+    assert shown.evaluate("location.hash") == "#graph-capture"
+    shown.click("a[href='cublas-mla-absorb-bmm.html'] >> nth=0")
+    shown.wait_for_selector("h1:has-text('cuBLAS')")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    assert [m for m in shown.evaluate(MEASURE) if m["contrast"] < 4.5] == []
+    shown.click("text=All runbooks")
+    shown.wait_for_selector("h1:has-text('Runbooks')")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    assert [line for line in said if "file://" not in line] == []

@@ -207,7 +207,7 @@ def trial_spec(chart: TrialChart) -> Spec:
 
 
 def _name(column: Column) -> str:
-    return f"{column.number}{'*' if column.assumed else ''}"
+    return f"{column.number}{'*' * column.assumed}{'°' * (not column.launched)}"
 
 
 def phase_spec(chart: PhaseChart) -> Spec:

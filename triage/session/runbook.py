@@ -140,7 +140,10 @@ def _advice(path: Path) -> Advice | None:
         return None
 
 
-def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch:
+def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch | None:
+    """A launch to be drawn; None if its log is gone, or there never was one."""
+    if not trial_log(session, entry).is_file():
+        return None
     told = _diagnosis(session, entry)
     at = excerpt(trial_log(session, entry), told.root.line if told.root else 0)
     ended = at.at_s if told.root and told.outcome == "failed" else at.end_s
@@ -159,7 +162,7 @@ def _environment(
     """What the launches ran on, as far as the session and the failed launch's log know it."""
     facts, recipe = session.facts, search.recipe
     told = failed.diagnosis if failed else None
-    side = of_log(trial_log(session, entry)) if entry else None
+    side = of_log(trial_log(session, entry)) if entry and failed else None
     rows = [
         ("session", str(session.path)),
         ("begun", str(facts.get("created", ""))[:19].replace("T", " ")),

@@ -85,6 +85,7 @@ class Column:
     verdict: str
     seconds: float
     assumed: bool = False
+    launched: bool = True  # in full; else a cheaper trial answered
 
 
 OUTCOMES = ("starts", "same failure", "other failure", "unresolved")

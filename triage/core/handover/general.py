@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from triage.core.causes import Cause, Remedy, Role
 from triage.core.config import Flag, words
+from triage.core.doctor.catalogue import told_by
 from triage.core.handover.document import (
     Block,
     Bullets,
@@ -157,6 +158,16 @@ def _checks(cause: Cause) -> Iterable[Block]:
         "code 10."
     )
     yield Code("triage classify LOG", "sh")
+    if checks := told_by(cause.id):
+        yield Paragraph(
+            f"The state of the machine that leads to it, before any launch ({', '.join(checks)}); "
+            "exit code 14 where a check finds something:"
+        )
+        yield Code("triage doctor", "sh")
+    if cause.probe:
+        yield Paragraph("Told apart from its look-alikes within a minute, without a launch:")
+        for name in cause.probe:
+            yield Code(f"triage probe {name}", "sh")
     if cause.culprit_flags or cause.culprit_env:
         yield Paragraph(
             "Which of its suspects does the command set? Where several are set, a search tells "

@@ -159,12 +159,15 @@ def trial_figure(
             verdict=_VERDICTS[e.verdict(e.searching or searched)],
             seconds=e.seconds,
             assumed=e.provenance == "assumed",
+            launched=e.rung == "full" and e.same_as is None,
         )
         for e in sorted(journal, key=lambda e: e.number)[-MOST_TRIALS:]
     )
     used = {name for column in columns for name in column.on}
     wanted = {names[item.key] for item in problem.items}
     marks = " An asterisk marks an assumed answer." if any(c.assumed for c in columns) else ""
+    if not all(c.launched for c in columns):
+        marks += " A degree sign marks one for which nothing was launched in full."
     cut = f" The last {MOST_TRIALS} are drawn." if len(journal) > MOST_TRIALS else ""
     counts = [f"{n} {word}" for word in OUTCOMES if (n := sum(c.verdict == word for c in columns))]
     return Figure(
