@@ -38,6 +38,17 @@ It reads and changes nothing, needs no GPU, and takes less than two seconds. A f
 permission, no tool) is told as *not made*, with the reason. Exit code 14 means that a finding of severity *error* was
 made, 0 that there was none; `--json` prints `triage.doctor/1` ([schema](schema/doctor-1.json)).
 
+```text
+1 error, 1 warning; 66 checks sound, 29 not made
+
+gpus
+  error    ecc: GPU 3 has 2 uncorrected memory errors.
+           NVML: uncorrected ECC errors (volatile) 2
+           breaks the first kernel that reads that memory ends the process
+           fix    nvidia-smi -i 3 --gpu-reset
+           see    https://github.com/vllm-project/vllm/issues/5222
+```
+
 `triage bisect` makes the checks that matter to it before its first launch, shows each finding in a line, and keeps
 them in `session.json`. While a fault of the **hardware** stands it searches no flags and ends with exit code 4 and the
 command that mends it; `--no-doctor` searches all the same. A simulated search notes the machine and judges nothing.

@@ -202,3 +202,33 @@ def test_weights_are_counted_without_reading_them(
         ("600.0 GiB of weights over 8 ranks", "--mem-fraction-static 0.2 of 268.6 GiB")
     ]
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        ({"config.json": "{}", "model.safetensors": ""}, "1", None),
+        ({"config.json": "{}"}, "1", "error"),
+        ({"config.json": "{}", "../../blobs/abc.incomplete": "", "model.safetensors": ""}, "1", "error"),
+        ({"config.json": "{}", "model.safetensors.index.json": '{"weight_map": {"w": "gone"}}',
+          "a.safetensors": ""}, "0", "warning"),
+    ],
+    ids=["complete", "no weights", "broken off", "a shard is missing"],
+)  # fmt: skip
+def test_a_copy_in_the_cache_is_taken_for_what_it_is(
+    copy: tuple[dict[str, str], str, str | None],
+    tmp_path: Path,
+    fake_gpus: FakeGpus,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, offline, severity = copy
+    with node(tmp_path, fake_gpus, monkeypatch, {"env": {"HF_HUB_OFFLINE": offline}}) as made:
+        base = made.home / ".cache/huggingface/hub/models--organisation--name"
+        for name, text in {"../../refs/main": "abc123", **files}.items():
+            path = base / "snapshots/abc123" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.resolve().parent.mkdir(parents=True, exist_ok=True)
+            path.resolve().write_text(text)
+        seen = made.examine("python -m sglang.launch_server --model-path organisation/name")
+    found = [f.severity for f in seen.findings if f.id == "hub"]
+    assert found == ([severity] if severity else [])

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from triage.cli import console
+from triage.errors import HostError
 
 _FILE = click.Path(path_type=Path)
 
@@ -37,6 +38,13 @@ def command(
     Nothing is changed, nothing is launched, and a machine without a GPU is
     examined as far as it goes. Exit code 14: an error was found.
     """
+    import sys
+
+    if sys.platform != "linux":
+        raise HostError(
+            f"the facts of {sys.platform} are not known to this version: Linux only",
+            hint="triage classify LOG",
+        )
     from triage.render.doctor_documents import doctor_document
     from triage.render.doctor_text import doctor_text
     from triage.session.doctor import doctor

@@ -7,7 +7,6 @@ Not: reading facts (triage.machine) or judging them (triage.core.doctor).
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,13 +53,7 @@ def doctor(
 
     Raises:
         UsageError: the file is neither.
-        HostError: this system is no Linux.
     """
-    if platform.system() != "Linux":
-        raise HostError(
-            f"the facts of {platform.system()} are not known to this version: Linux only",
-            hint="triage classify LOG",
-        )
     launch: Fact[Launch] = NO_COMMAND
     contained = False
     if target is not None:

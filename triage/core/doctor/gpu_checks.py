@@ -304,7 +304,7 @@ def gpu_memory_held(facts: Facts) -> Iterator[Hit]:
         if not holders:
             told.append("by no process that can be seen: another container, or one that died")
         pids = " ".join(str(h.pid) for h in holders)
-        fix = f"kill {pids}" if pids else f"fuser -v /dev/nvidia{gpu.index}"
+        fix = f"kill {pids}  # if it is yours" if pids else f"fuser -v /dev/nvidia{gpu.index}"
         say = f"GPU {gpu.index} is in use."
         yield Hit(say, tuple(told), fix, "error" if _too_little(facts, gpu, reading) else None)
 

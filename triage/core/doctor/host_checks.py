@@ -292,7 +292,11 @@ def ports(facts: Facts) -> Iterator[Hit]:
     """HTTP, rendezvous and bootstrap ports that somebody listens on."""
     for busy in known(facts.ports):
         who = f"PID {busy.pid}: {busy.command}" if busy.pid else "a process of another user"
-        fix = f"kill {busy.pid}" if busy.pid else f"ss -ltnp 'sport = :{busy.port}'"
+        fix = (
+            f"kill {busy.pid}  # or another --port"
+            if busy.pid
+            else f"ss -ltnp 'sport = :{busy.port}'"
+        )
         yield Hit(f"Port {busy.port} is taken.", (who,), fix)
 
 
