@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from triage.installed import installed_engine
+from triage.knowledge import load_flag_table
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".sglang/bin/python"
@@ -69,6 +70,21 @@ def test_what_is_read_from_source_is_what_the_engine_registers_when_it_is_import
     assert len(fused) > 8
     in_loaded = {pair for pair, at in moe.fused.items() if Path(at.file).stem in loaded}
     assert in_loaded == {tuple(pair) for pair in fused} & in_loaded
+
+
+def test_the_table_of_what_moves_what_is_that_of_the_installed_source() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from make_moves import FOLDER, collect, field_names
+    finally:
+        sys.path.pop(0)
+    engine = installed_engine(PYTHON)
+    table = load_flag_table()
+    if engine.version != table.version:
+        pytest.skip("the table is of another release")
+    stored = json.loads((FOLDER / f"sglang-{engine.version}.json").read_bytes())
+    root = Path(engine.root)
+    assert stored["moves"] == collect(root, field_names(root, table))
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_planted_override_is_named_everywhere_and_can_be_pinned(
 ) -> None:
     plant(tmp_path)
     (tmp_path / "r.yaml").write_text(RECIPE)
-    done = triage("bisect", "r.yaml", "--session", "s")
+    done = triage("bisect", "--no-doctor", "r.yaml", "--session", "s")
     assert done.returncode == 0, done.stderr
     journal = [json.loads(x) for x in (tmp_path / "s/journal.jsonl").read_text().splitlines()]
     moved = {e["number"]: e["confounded"] for e in journal}
@@ -96,7 +96,8 @@ def test_a_planted_override_is_named_everywhere_and_can_be_pinned(
     assert "moved with moe-a2a-backend\n  ep-size " in shown
     # Pinned, the baseline has it too, and nothing moves any more.
     (tmp_path / "pinned.yaml").write_text(RECIPE + "pin: [{flag: ep-size, value: 8}]\n")
-    assert triage("bisect", "pinned.yaml", "--session", "p").returncode == 0
+    pinned_run = triage("bisect", "--no-doctor", "pinned.yaml", "--session", "p")
+    assert pinned_run.returncode == 0, pinned_run.stderr
     pinned = [json.loads(x) for x in (tmp_path / "p/journal.jsonl").read_text().splitlines()]
     assert [e["confounded"] for e in pinned] == [[]] * len(pinned)
     assert {e["config"]["flags"]["ep-size"] for e in pinned} == {8}
