@@ -17,8 +17,10 @@ import pytest
 from command_line import Run, is_an_error
 from traces import Descendants, alive, children_of
 
+from triage.core.handover.proposals import Basis
 from triage.core.phases import order
 from triage.replay.landscape import Ending, write_landscape
+from triage.session.proven import proven
 
 ROOT = Path(__file__).parents[2]
 KIMI = ROOT / "recipes/kimi-k2.6-b300.yaml"
@@ -98,6 +100,28 @@ def test_the_best_of_the_founding_case_is_proved_in_three_launches_beside_the_tw
     assert "if adding a flag never repairs a failure" in said
     assert not any(s["minimal"] for s in found["sets"]), "what was not asked is not claimed"
     assert "Suspected: " in said
+
+
+def test_what_started_is_proposed_first_and_what_nobody_tried_keeps_more(
+    founding: Path, triage: Run
+) -> None:
+    found = proven(founding)
+    first, *rest = found.found.options
+    assert first.basis is Basis.LAUNCHED
+    assert first.config == found.recommendation.config
+    assert set(first.given_up) == {EP, FUSION}
+    untried = [option for option in rest if option.trial is None]
+    assert untried
+    assert all(option.weight < first.weight for option in untried)
+    document = json.loads(triage("recommend", founding, "--json").stdout)
+    assert document["schema"] == "triage.recommendation/1"
+    pasted = document["proposals"][0]
+    assert pasted["trial"] == document["proof"] == first.trial
+    assert "--ep-size" not in pasted["command"]
+    assert "-  --ep-size 8" in pasted["diff"].splitlines()
+    text = triage("recommend", founding).stdout
+    assert "not tried here, would keep more" in text
+    assert pasted["command"].strip() in text
 
 
 def test_the_runbook_says_simulated_and_keeps_recorded_and_assumed_apart(founding: Path) -> None:
