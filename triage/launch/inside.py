@@ -67,8 +67,10 @@ class NeedsCuda(BaseException):
 def main() -> None:
     """Listen, load the engine, answer one connection until it is closed."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    server.bind(os.path.join(os.environ["TMPDIR"], "resolve"))  # noqa: PTH118
+    path = os.path.join(os.environ["TMPDIR"], "resolve")  # noqa: PTH118
+    server.bind(f"{path}.new")
     server.listen(1)
+    os.rename(f"{path}.new", path)  # noqa: PTH104  who sees the name can connect
     greeting, engine = load()
     connection, _ = server.accept()
     send(connection, greeting)
