@@ -24,7 +24,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import generate, live
+from bench import generate, launches, live
 from bench.measure import anonymous_bytes, best_of, in_turn, percentile
 from triage.core.causes import Cause
 from triage.core.log.diagnose import diagnose
@@ -75,6 +75,7 @@ def measure(folder: Path, causes: tuple[Cause, ...], *, quick: bool) -> Iterator
     yield from cold(folder)
     yield from hostile(causes)
     yield from following(causes)
+    yield from launching(quick=quick)
     yield from many(folder)
     peers = Peers(folder, causes)
     yield from peers.middle()
@@ -144,6 +145,30 @@ def following(causes: tuple[Cause, ...]) -> Iterator[Figure]:
         "live, from the child's write to the verdict",
         f"{percentile(took, 0.5) * 1e6:.0f} us, p99 {late * 1e3:.2f} ms", "p99 <= 2 ms",
         late <= 0.002,
+    )  # fmt: skip
+
+
+def launching(*, quick: bool) -> Iterator[Figure]:
+    """A launch that fails, and one that floods."""
+    done = launches.fail_fast(10 if quick else 40)
+    verdict = percentile([one.verdict_ms for one in done], 0.99)
+    yield Figure(
+        f"fail fast, from the server's write of the fatal line to the verdict, {len(done)} launches",
+        f"p99 {verdict:.1f} ms", "p99 <= 50 ms", verdict <= 50,
+    )  # fmt: skip
+    # The window in which the other ranks may still speak ends 0.5 s after the last byte.
+    gone = percentile([one.ended_ms - 500 for one in done], 0.99)
+    yield Figure(
+        "fail fast, from the end of the settle window until a tree of nine is gone",
+        f"p99 {gone:.0f} ms", "<= 500 ms", gone <= 500,
+    )  # fmt: skip
+    flood = launches.flood(200, 3 if quick else 10)
+    ratio = flood.cpu_s / flood.cat_cpu_s
+    yield Figure(
+        f"a log of {flood.sent / MB:.0f} MB at up to 200 MB/s, captured",
+        f"{(flood.sent - flood.kept) / MB:.1f} MB lost, {ratio:.1f} x the CPU of `cat > file`, "
+        f"{flood.grown_mib:.0f} MiB more memory",
+        "no loss, <= 3 x", flood.sent == flood.kept and ratio <= 3,
     )  # fmt: skip
 
 

@@ -53,9 +53,13 @@ KINDS = {
     "flood": "fails",
     "write-no-newline": "fails",
     "leave-shared-memory": "fails",
+    "keep-gpu-memory": "fails",
+    "fill-the-disk": "fails",
 }
+# These stop the search with exit code 4; it goes on once the machine is well again.
+HOST_KINDS = {"keep-gpu-memory", "fill-the-disk"}
 # What needs a cgroup of version 1, which only a process of this machine can enter.
-ONLY_PROCESS = {"get-killed-for-memory", "freeze"}
+ONLY_PROCESS = {"get-killed-for-memory", "freeze", "keep-gpu-memory", "fill-the-disk"}
 GONE_S = 2.0
 HOST = 4  # the exit code for: this machine cannot do it
 # A scheduler ends a job in its own time: KillWait, then its own clean-up.
@@ -103,9 +107,48 @@ def bisect(folder: Path, kind: str, target: str) -> subprocess.Popen[str]:
         [sys.executable, "-m", "triage", "bisect", str(recipe(folder, kind, target)),
          "--session", str(folder / "s"), "--rungs", "full", "--no-doctor", "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"} | surroundings(folder, kind),
         start_new_session=True,
     )  # fmt: skip
+
+
+def surroundings(folder: Path, kind: str) -> dict[str, str]:
+    """What the machine is like for this kind: variables for triage and its server."""
+    session = folder / "s"
+    if kind == "fill-the-disk" and not session.exists():
+        session.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "triage", session], check=True)
+    if kind != "keep-gpu-memory":
+        return {}
+    library = folder / "nvml" / "libnvidia-ml.so.1"
+    if not library.exists():
+        library.parent.mkdir()
+        (folder / "held").mkdir()
+        (folder / "gpus").write_text("")
+        words: list[str | Path] = [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-Wl,-soname,libnvidia-ml.so.1",
+            "-o",
+            library,
+        ]
+        subprocess.run([*map(str, words), str(HERE / "nvml" / "fake_nvml.c")], check=True)
+    return {
+        "LD_LIBRARY_PATH": str(library.parent),
+        "FAKE_NVML": str(folder / "gpus"),
+        "FAKE_NVML_HELD": str(folder / "held"),
+    }
+
+
+def mend(folder: Path, kind: str) -> None:
+    """Make the machine well again."""
+    if kind == "fill-the-disk":
+        size = ["-o", "remount,size=400m"]
+        subprocess.run(["mount", *size, folder / "s"], check=True)
+    for file in (folder / "held").glob("*.leak"):
+        file.unlink()
 
 
 def play(kind: str, fate: str, target: str) -> Cell:
@@ -118,6 +161,8 @@ def play(kind: str, fate: str, target: str) -> Cell:
             wrong = f"{type(error).__name__}: {error}"[:120]
         finally:
             thaw()
+            if os.path.ismount(Path(name) / "s"):
+                subprocess.run(["umount", "-l", Path(name) / "s"], check=False)
     return Cell(kind, fate, target, wrong, time.monotonic() - began)
 
 
@@ -135,7 +180,10 @@ def _play(folder: Path, kind: str, fate: str, target: str) -> str:
     errors = _ended(triage, kind)
     if wrong := _left(target) or _unreadable(session) or _ours(errors):
         return wrong
-    if number:
+    if kind in HOST_KINDS and not number and triage.returncode != HOST:
+        return f"exit {triage.returncode} instead of {HOST}: {errors.strip()[-150:]}"
+    if number or kind in HOST_KINDS:
+        mend(folder, kind)
         errors = _ended(bisect(folder, kind, target), kind)
         if wrong := _left(target) or _unreadable(session) or _ours(errors):
             return f"resumed: {wrong}"

@@ -171,6 +171,19 @@ def do_leave_shared_memory() -> None:
     fail("after the segment")
 
 
+def do_keep_gpu_memory() -> None:
+    """5 GB that no process holds, as after a crash of the driver's context, then a crash."""
+    (Path(os.environ["FAKE_NVML_HELD"]) / "3.leak").write_text("5000")
+    fail("with memory held")
+
+
+def do_fill_the_disk() -> None:
+    """By its log; then a crash."""
+    for _ in range(20):
+        say("z" * (1 << 20))
+    fail("after a full disk")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--host")
