@@ -139,6 +139,18 @@ def test_an_unequal_gpu_is_an_error_only_for_a_launch(
     assert severity == {None: ["warning"], COMMAND: ["error"]}
 
 
+def test_a_newer_nccl_than_torchs_is_what_the_images_of_sglang_have(
+    tmp_path: Path, fake_gpus: FakeGpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = {
+        "packages": {"nvidia-nccl-cu13": "2.30.7", "torch": "2.13.0"},
+        "requires": {"torch": ["nvidia-nccl-cu13==2.29.7"], "sglang": [], "torchvision": []},
+    }
+    with node(tmp_path, fake_gpus, monkeypatch, fault) as made:
+        found = made.examine(COMMAND).findings
+    assert not [f for f in found if f.id in ("nccl-copies", "pins")]
+
+
 def test_limits_of_the_process_are_read_for_real(tmp_path: Path) -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024));"

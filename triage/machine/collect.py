@@ -60,7 +60,7 @@ def collect(
     inside = Reading(
         "Python",
         lambda: INSIDE if contained else environment(python or interpreter(launch), env, root),
-        PATIENCE_S,
+        2 * PATIENCE_S,
     )
     disks = Reading("a disk", lambda: places(env), PATIENCE_S)
     locks = Reading("a disk", lambda: extension_locks(env), PATIENCE_S)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_DYNAMIC, _DYNSYM, _VERNEED = 6, 11, 0x6FFFFFFE
+_DYNAMIC, _DYNSYM, _VERNEED, _GNU_HASH = 6, 11, 0x6FFFFFFE, 0x6FFFFFF6
 _NEEDED, _RPATH, _RUNPATH = 1, 15, 29
 _SYMBOL = 24  # bytes of one entry
 
@@ -72,29 +72,52 @@ def needs(path: Path, symbols: Iterable[str] = ()) -> Needs:
         return Needs(
             libraries=tuple(libraries),
             paths=tuple(paths),
-            undefined=tuple(_symbols(data, sections, wanted, defined=False)) if wanted else (),
+            undefined=tuple(_undefined(data, sections, wanted)) if wanted else (),
             glibc=max(_glibc(data, sections), default=()),
         )
 
 
 def defines(path: Path, names: Iterable[str]) -> set[str]:
-    """Which of these symbols a library defines.
+    """Which of these symbols a library defines, by its hash table: it may have a million.
 
     Raises:
-        NotElfError: it is none.
+        NotElfError: it is none, or has no such table.
         OSError: it cannot be read.
     """
-    wanted = {name.encode() for name in names}
     with _mapped(path) as data:
         sections = _sections(data)
-        found: set[str] = set()
-        for kind, _, _, link in sections:
-            if kind == _DYNSYM:
-                # A library of torch has a million symbols: look for the few names first.
-                strings = _strings(data, sections, link)
-                if any(b"\0" + name + b"\0" in strings for name in wanted):
-                    found |= set(_symbols(data, sections, tuple(wanted), defined=True))
-        return found & {name.decode() for name in wanted}
+        table = next((s for s in sections if s[0] == _GNU_HASH), None)
+        symbols = next((s for s in sections if s[0] == _DYNSYM), None)
+        if table is None or symbols is None:
+            raise NotElfError(f"{path} has no table of its symbols")
+        texts = sections[symbols[3]][1]
+        return {
+            name for name in names if _looked_up(data, table[1], symbols[1], texts, name.encode())
+        }
+
+
+def _looked_up(data: mmap.mmap, table: int, symbols: int, texts: int, name: bytes) -> bool:
+    """Whether the table has the name. Source: the GNU hash section, as the loader reads it."""
+    buckets, first, words, _ = struct.unpack_from("<IIII", data, table)
+    value = 5381
+    for letter in name:
+        value = (value * 33 + letter) & 0xFFFFFFFF
+    if not buckets:
+        return False
+    heads = table + 16 + 8 * words  # the filter before them is not needed for a few names
+    (at,) = struct.unpack_from("<I", data, heads + 4 * (value % buckets))
+    if at < first:
+        return False
+    chain = heads + 4 * buckets
+    while True:
+        (found,) = struct.unpack_from("<I", data, chain + 4 * (at - first))
+        if found | 1 == value | 1:
+            (text,) = struct.unpack_from("<I", data, symbols + _SYMBOL * at)
+            if data[texts + text : texts + text + len(name) + 1] == name + b"\0":
+                return True
+        if found & 1:  # the last of its chain
+            return False
+        at += 1
 
 
 def _sections(data: mmap.mmap) -> list[tuple[int, int, int, int]]:
@@ -119,23 +142,17 @@ def _text(strings: bytes, at: int) -> str:
     return strings[at : strings.index(b"\0", at)].decode(errors="replace")
 
 
-def _symbols(
-    data: mmap.mmap,
-    sections: list[tuple[int, int, int, int]],
-    prefixes: tuple[bytes, ...],
-    *,
-    defined: bool,
+def _undefined(
+    data: mmap.mmap, sections: list[tuple[int, int, int, int]], prefixes: tuple[bytes, ...]
 ) -> Iterator[str]:
-    """Names of dynamic symbols that are defined, or are not, and begin with a prefix."""
+    """Names of dynamic symbols that are undefined and begin with a prefix; weak ones may be."""
     for kind, offset, size, link in sections:
         if kind != _DYNSYM:
             continue
         strings = _strings(data, sections, link)
-        for at in range(offset, offset + size, _SYMBOL):
-            name, info, _, section = struct.unpack_from("<IBBH", data, at)
-            # A weak symbol may be absent: only global ones (1) count as undefined.
-            right = bool(section) == defined and (defined or info >> 4 == 1)
-            if right and strings.startswith(prefixes, name):
+        whole = data[offset : offset + size - size % _SYMBOL]
+        for name, info, _, section, _, _ in struct.iter_unpack("<IBBHQQ", whole):
+            if not section and info >> 4 == 1 and strings.startswith(prefixes, name):
                 yield _text(strings, name)
 
 

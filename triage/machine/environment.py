@@ -16,7 +16,8 @@ from pathlib import Path
 
 from triage.core.machine.facts import Fact, Unavailable
 from triage.core.machine.packages import Environment, Library, Package
-from triage.machine.elf import NotElfError, defines, needs
+from triage.machine.elf import Needs, NotElfError, defines, needs
+from triage.machine.patience import Reading
 
 _ASK = (
     "import json,sys,sysconfig;"
@@ -45,6 +46,7 @@ _MAPPED = re.compile(r"""["']([\w.-]+)["']\s*[,:]\s*["']\w+Config["']""")
 _QUOTED = re.compile(r"""["']([\w.-]{2,40})["']""")
 _CLASS = re.compile(r"^class (\w+)\(", re.M)
 _MOST_LIBRARIES = 40
+_LIBRARIES_S = 4.0
 
 
 def environment(python: str, env: Mapping[str, str], root: Path = Path("/")) -> Fact[Environment]:
@@ -59,7 +61,9 @@ def environment(python: str, env: Mapping[str, str], root: Path = Path("/")) -> 
         version=version,
         packages=packages,
         torch_cuda=_torch_cuda(folders),
-        libraries=_libraries(packages, folders, env, root),
+        libraries=Reading(
+            "a disk", lambda: _libraries(packages, folders, env, root), _LIBRARIES_S
+        ).fact(),
         architectures=_architectures(folders),
         model_types=_model_types(folders),
         headers=(include / "Python.h").is_file(),
@@ -147,28 +151,32 @@ def _libraries(
         for name in _TORCH_LIBRARIES
         if (path := folder / "torch/lib" / name).is_file()
     ]
-    found = []
+    asked = []
     for package, path in modules:
         try:
-            asked = needs(path, _TORCH_SYMBOLS if torch else ())
+            asked.append((package, path, needs(path, _TORCH_SYMBOLS if torch else ())))
         except (OSError, NotElfError):
             continue
-        own = [path.parent, *_origin(asked.paths, path)]
-        missing = tuple(
-            name
-            for name in asked.libraries
-            if name not in _DRIVER and not any((place / name).exists() for place in (*own, *search))
+    nowhere = _nowhere({name for _, _, wants in asked for name in wants.undefined}, torch)
+    return tuple(
+        Library(
+            path=str(path),
+            package=package,
+            missing=_missing(wants, [path.parent, *_origin(wants.paths, path), *search]),
+            undefined=tuple(name for name in wants.undefined if name in nowhere),
+            glibc=wants.glibc,
         )
-        found.append(
-            Library(
-                path=str(path),
-                package=package,
-                missing=missing,
-                undefined=_undefined(asked.undefined, torch),
-                glibc=asked.glibc,
-            )
-        )
-    return tuple(found)
+        for package, path, wants in asked
+    )
+
+
+def _missing(wants: Needs, places: Sequence[Path]) -> tuple[str, ...]:
+    """Needed libraries that none of the places has; the driver's own are not looked for."""
+    return tuple(
+        name
+        for name in wants.libraries
+        if name not in _DRIVER and not any((place / name).exists() for place in places)
+    )
 
 
 def _modules(
@@ -205,17 +213,16 @@ def _search(folders: Sequence[Path], env: Mapping[str, str], root: Path) -> list
     return [*places, *(root / folder for folder in _SYSTEM)]
 
 
-def _undefined(symbols: Sequence[str], torch: Sequence[Path]) -> tuple[str, ...]:
+def _nowhere(symbols: set[str], torch: Sequence[Path]) -> set[str]:
     """Those symbols of torch that none of its libraries defines."""
     left = set(symbols)
     for path in torch:
-        if not left:
-            break
-        try:
-            left -= defines(path, left)
-        except (OSError, NotElfError):
-            return ()  # a torch that cannot be read proves nothing
-    return tuple(sorted(left))
+        if left:
+            try:
+                left -= defines(path, left)
+            except (OSError, NotElfError):
+                return set()  # a torch that cannot be read proves nothing
+    return left
 
 
 def _architectures(folders: Sequence[Path]) -> Fact[frozenset[str]]:
@@ -230,7 +237,7 @@ def _architectures(folders: Sequence[Path]) -> Fact[frozenset[str]]:
                 except OSError:
                     continue
             return frozenset(names)
-    return Unavailable("sglang is not installed")
+    return Unavailable("the sources of sglang are not found")
 
 
 def _model_types(folders: Sequence[Path]) -> Fact[frozenset[str]]:

@@ -19,6 +19,8 @@ LEFTOVERS = ("nccl-", "sglang", "torch_", "sem.mp-", "psm_", "cuda.shm", "vllm",
 LEFT_AFTER_S = 60.0
 NOFILE = 65_535  # Source: SGLang 0.5.23 raises the soft limit to this at start
 FEW_FILES = 4096
+# Source: SGLang 0.5.23, utils/numa_utils: what is forbidden is found out, and left out
+ASKS_FIRST = (0, 5, 23)
 MEMLOCK_KIB = 8 << 20
 RESERVE_MIB = 10 * 1024  # Source: SGLang 0.5.23, mem_cache/pool_host/base.py
 GB_IN_MIB = 1e9 / (1 << 20)
@@ -214,8 +216,12 @@ def numa_binding(facts: Facts) -> Iterator[Hit]:
     env = facts.env if isinstance(launch, Unavailable) else launch.env
     if env.get("SGLANG_NUMA_BIND_V2", "1").lower() in ("0", "false"):
         return
-    engine = not isinstance(launch, Unavailable) and launch.is_engine
-    severity: Severity | None = None if engine else "warning"
+    version = facts.engine_version()
+    severity: Severity | None = None
+    if version >= ASKS_FIRST:
+        severity = "note"
+    elif not version or isinstance(launch, Unavailable) or not launch.is_engine:
+        severity = "warning"
     refused = known(facts.host.mempolicy)
     off = "export SGLANG_NUMA_BIND_V2=0  # or docker run --cap-add SYS_NICE ..."
     if refused:

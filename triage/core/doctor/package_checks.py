@@ -20,9 +20,8 @@ PINNING = ("sglang", "torch", "torchvision", "torchaudio", "sglang-kernel", "sgl
 # Packages with compiled code against torch, or with an interface that the engine calls.
 DECISIVE = frozenset({
     "torch", "torchvision", "torchaudio", "triton", "transformers", "tokenizers", "sglang-kernel",
-    "sgl-kernel", "flashinfer-python", "flashinfer-cubin", "xgrammar", "nvidia-nccl-cu12",
-    "nvidia-nccl-cu13", "apache-tvm-ffi", "compressed-tensors", "nvidia-cutlass-dsl",
-    "sgl-deep-gemm", "sgl-deep-ep", "sgl-flash-mla", "torchao",
+    "sgl-kernel", "flashinfer-python", "flashinfer-cubin", "xgrammar", "apache-tvm-ffi",
+    "compressed-tensors", "sgl-deep-gemm", "sgl-deep-ep", "sgl-flash-mla", "torchao",
 })  # fmt: skip
 # Source: sgl-project/sglang PR 11360 (0.5.4) and PR 17766 (0.5.8): which cuBLAS gets which scale
 GATED_SINCE, GATED_BY_BOTH_NAMES = (0, 5, 4), (0, 5, 8)
@@ -70,7 +69,12 @@ def pins(facts: Facts) -> Iterator[Hit]:
     python = known(facts.python)
     for owner in PINNING:
         for package in python.packages.get(owner, ()):
-            wrong = broken(package, python.packages, python.version)
+            # SGLang's own images put newer libraries of NVIDIA over those that torch pins.
+            wrong = [
+                w
+                for w in broken(package, python.packages, python.version)
+                if not w.name.startswith("nvidia-")
+            ]
             loud = [w for w in wrong if w.name in DECISIVE]
             quiet = [w for w in wrong if w.name not in DECISIVE]
             for group, severity in ((loud, None), (quiet, "warning")):
@@ -232,13 +236,13 @@ def toolkit_cublas(facts: Facts) -> Iterator[Hit]:
     "nccl-copies",
     group="packages",
     severity="error",
-    sound="there is one NCCL, torch's own",
+    sound="there is one NCCL, no older than torch's",
     breaks="two NCCL libraries in one process: a segmentation fault in ncclCommInitRank",
     source="https://github.com/sgl-project/sglang/issues/3778",
     prevents=("segv-in-nccl-init",),
 )
 def nccl_copies(facts: Facts) -> Iterator[Hit]:
-    """Two wheels of NCCL, another version than torch pins, or one put in front by a variable."""
+    """Two wheels of NCCL, an older one than torch pins, or one put in front by a variable."""
     python = known(facts.python)
     wheels = {
         f"{p.name} {p.version}": p
@@ -253,10 +257,15 @@ def nccl_copies(facts: Facts) -> Iterator[Hit]:
         for w in (broken(torch, python.packages, python.version) if torch else ())
         if w.name.startswith("nvidia-nccl")
     ]
-    if torch and wrong and wrong[0].installed:
+    # A newer one of the same major version is what SGLang's own images have.
+    if (
+        torch
+        and wrong
+        and release(wrong[0].installed) < release(wrong[0].requirement.rpartition("==")[2])
+    ):
         told = (f"{wrong[0].requirement} is asked for", f"{wrong[0].installed} is installed")
         fix = f"{python.python} -m pip install '{wrong[0].requirement}'"
-        yield Hit(f"NCCL is not the one that torch {torch.version} was built with.", told, fix)
+        yield Hit(f"NCCL is older than the one of torch {torch.version}.", told, fix)
     env = facts.env if isinstance(facts.launch, Unavailable) else facts.launch.env
     if not isinstance(facts.launch, Unavailable) and not facts.launch.on_gpu:
         return
