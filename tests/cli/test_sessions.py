@@ -64,7 +64,7 @@ def test_a_single_launch_is_never_taken_for_a_search(triage: Run, tmp_path: Path
     triage("run", "--", "python3", "-c", "print('hello')", "--model-path", "/m")
     assert triage("recommend").returncode == 0
     (single,) = (p for p in tmp_path.glob(".triage/*") if p.name != "x")
-    is_an_error(triage("recommend", single), 2, r"holds a single launch and no search")
+    is_an_error(triage("recommend", single), 3, r"server.log holds no line of an engine")
 
 
 def test_a_confirmation_that_fails_takes_an_earlier_one_with_it(
