@@ -191,3 +191,11 @@ def test_the_document_of_a_result_fits_its_schema() -> None:
     ):
         made = probe_document(result)
         assert [e.message for e in Draft202012Validator(schema).iter_errors(made)] == []
+
+
+def test_modules_in_the_folder_of_the_user_are_not_taken_for_those_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    assert ran("self-test", ways=["pass"]).outcome == "done"

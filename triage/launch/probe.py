@@ -26,7 +26,9 @@ _MARK = b"triage-probe "
 _MOST = 4 << 20  # bytes of output that are kept
 # The probes as a package of their own: the Python that runs them need not have triage.
 _MAIN = """\
-import importlib.util, sys
+import sys
+sys.path[:] = [place for place in sys.path if place]  # not the folder that it happens to run in
+import importlib.util
 folder, *words = sys.argv[1:]
 made = importlib.util.spec_from_file_location(
     'triage_probes', folder + '/__init__.py', submodule_search_locations=[folder])

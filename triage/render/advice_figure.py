@@ -21,6 +21,7 @@ COLOURS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 _TEXT = 13
+_WIDTH = 600
 
 
 def can_draw() -> bool:
@@ -44,7 +45,8 @@ def figure_caption(advice: Advice) -> str:
     return (
         f"{about.model.name} on {about.node.count}x {about.node.gpu.name},"
         f" {about.input_tokens:.0f} tokens in and {about.output_tokens:.0f} out, without"
-        f" speculation; modelled from published constants, nothing was launched for it.{measured}"
+        f" speculation; modelled from published constants, nothing was launched for it; below,"
+        f" relative to {advice.curves[0].name}.{measured}"
     )
 
 
@@ -61,6 +63,7 @@ def figure_spec(advice: Advice) -> dict[str, Any]:
             "sequences": one.reported.concurrency,
             "rate": one.reported.tokens_per_s,
             "said": "with speculation" if one.speculation else "without speculation",
+            "above": one.speculation,
         }
         for one in advice.comparisons
     ]
@@ -70,7 +73,7 @@ def figure_spec(advice: Advice) -> dict[str, Any]:
     x = {
         "field": "sequences",
         "type": "quantitative",
-        "scale": {"type": "log", "base": 2},
+        "scale": {"type": "log", "base": 2, "domain": [counts[0], counts[-1]], "nice": False},
         "axis": {"values": counts, "labelExpr": "format(datum.value, ',')", "grid": False},
         "title": "sequences at once",
     }
@@ -90,37 +93,58 @@ def figure_spec(advice: Advice) -> dict[str, Any]:
             "legend": {"title": None, "orient": "bottom", "symbolSize": 120},
         }
 
+    colours = {
+        "color": by("color", COLOURS),
+        "strokeDash": by("strokeDash", DASHES),
+        "shape": by("shape", SHAPES),
+    }
+    line = {"type": "line", "strokeWidth": 2, "point": {"size": 45, "filled": True}}
+    reported = {"type": "point", "shape": "cross", "size": 130, "filled": True,
+                "color": "currentColor", "opacity": 1}  # fmt: skip
+    words = {"type": "text", "align": "left", "dx": -5, "fontSize": _TEXT - 2,
+             "color": "currentColor"}  # fmt: skip
+    throughput = {
+        "width": _WIDTH,
+        "height": 300,
+        "layer": [
+            {"data": {"values": rows}, "mark": line, "encoding": {"x": x, "y": y, **colours}},
+            {"data": {"values": figures}, "mark": reported, "encoding": {"x": x, "y": y}},
+            *(
+                {
+                    "data": {"values": [f for f in figures if f["above"] is above]},
+                    "mark": {**words, "dy": -13 if above else 16},
+                    "encoding": {"x": x, "y": y, "text": {"field": "said"}},
+                }
+                for above in (True, False)
+            ),
+        ],
+    }
+    first = dict(advice.curves[0].points)
+    ratios = [
+        {**row, "ratio": round(row["rate"] / first[row["sequences"]], 4)}
+        for row in rows
+        if row["sequences"] in first
+    ]
+    share = {
+        "field": "ratio",
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "axis": {"format": ".1f", "tickCount": 5, "gridColor": "#8884"},
+        "title": f"relative to {names[0]}",
+    }
+    relative = {
+        "width": _WIDTH,
+        "height": 150,
+        "data": {"values": ratios},
+        "mark": line,
+        "encoding": {"x": x, "y": share, **colours},
+    }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": figure_caption(advice),
         "background": None,
         "padding": 4,
-        "width": 600,
-        "height": 340,
-        "layer": [
-            {
-                "data": {"values": rows},
-                "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 45, "filled": True}},
-                "encoding": {
-                    "x": x,
-                    "y": y,
-                    "color": by("color", COLOURS),
-                    "strokeDash": by("strokeDash", DASHES),
-                    "shape": by("shape", SHAPES),
-                },
-            },
-            {
-                "data": {"values": figures},
-                "mark": {"type": "point", "shape": "cross", "size": 130, "filled": True,
-                         "color": "currentColor", "opacity": 1},
-                "encoding": {"x": x, "y": y},
-            },
-            {
-                "data": {"values": figures},
-                "mark": {"type": "text", "align": "left", "dx": 10, "dy": 1,
-                         "fontSize": _TEXT - 2, "color": "currentColor"},
-                "encoding": {"x": x, "y": y, "text": {"field": "said"}},
-            },
-        ],
+        "vconcat": [throughput, relative] if ratios else [throughput],
         "config": {
             "font": FONT,
             "axis": {
