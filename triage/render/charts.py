@@ -26,9 +26,15 @@ from triage.render.advice_figure import figure_svg
 INSTALL = "pip install 'sglang-triage[report]'"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH = 720  # pixels of a whole picture, at which its text has its nominal size
-FILLS = ("var(--good-fill)", "url(#hatch-same)", "url(#hatch-other)", "url(#dots-none)")
-SHORT = ("starts", "same", "other", "?")
-LETTERS = ("S", "F", "O", "?")
+FILLS = (
+    "var(--good-fill)",
+    "url(#hatch-same)",
+    "url(#hatch-other)",
+    "url(#dots-none)",
+    "url(#lines-pass)",
+)
+SHORT = ("starts", "same", "other", "?", "passes")
+LETTERS = ("S", "F", "O", "?", "P")
 _TEXT = 13
 _CROSS = "M-1,-1L1,1M1,-1L-1,1"
 _FLAG = "M-1,-1L1,0L-1,1Z"
@@ -49,10 +55,13 @@ def draw(chart: PhaseChart | TrialChart | Advice) -> str:
         return ""
     import vl_convert
 
-    if isinstance(chart, Advice):
-        return _safe(figure_svg(chart) or "")
-    spec = phase_spec(chart) if isinstance(chart, PhaseChart) else trial_spec(chart)
-    return _safe(vl_convert.vegalite_to_svg(spec, show_warnings=False))
+    try:
+        if isinstance(chart, Advice):
+            return _safe(figure_svg(chart) or "")
+        spec = phase_spec(chart) if isinstance(chart, PhaseChart) else trial_spec(chart)
+        return _safe(vl_convert.vegalite_to_svg(spec, show_warnings=False))
+    except ValueError:  # the library's own for whatever it cannot draw; the table stays
+        return ""
 
 
 def _safe(svg: str) -> str:

@@ -159,6 +159,7 @@ def _related(told: Diagnosis) -> tuple[str, ...]:
     if cause is None:
         return ()
     named = [*cause.sources, *(s for origin in cause.origins for s in origin.sources)]
+    named = [address for address in named if "/issues/" in address or "/pull/" in address]
     ours = f"/{told.engine}/"
     return tuple(sorted(dict.fromkeys(named), key=lambda a: ours not in a))[:MOST_RELATED]
 

@@ -9,6 +9,7 @@ from runbook_data import CAME_UP, FAILED, JOURNAL, PROBLEM, RANKS
 from triage.core.diagnosis import Diagnosis, Step
 from triage.core.handover.document import PhaseChart, Table, TrialChart
 from triage.core.handover.pictures import MOST_RANKS, MOST_TRIALS, phase_figure, trial_figure
+from triage.core.trials import Seen
 
 
 def chart_of(told: Diagnosis, ended_s: float | None = None) -> PhaseChart:
@@ -120,6 +121,15 @@ def test_trials_are_columns_with_verdict_seconds_and_basis() -> None:
     assert [c.number for c in chart.columns if c.assumed] == [7]
     assert chart.columns[3].on == frozenset({"ep-size 4"})
     assert chart.rows[0] == "ep-size 4"
+
+
+def test_what_passes_the_checks_is_told_from_what_is_unresolved() -> None:
+    passed = replace(JOURNAL[5], seen=Seen.PASSES, rung="resolution")
+    figure = trial_figure(PROBLEM, (passed,), None, Table((), ()))
+    assert isinstance(figure.chart, TrialChart)
+    (column,) = figure.chart.columns
+    assert (column.verdict, column.launched) == ("passes checks", False)
+    assert "A degree sign marks" in figure.caption
 
 
 def test_of_a_long_search_the_last_trials_are_drawn() -> None:

@@ -88,7 +88,8 @@ class Column:
     launched: bool = True  # in full; else a cheaper trial answered
 
 
-OUTCOMES = ("starts", "same failure", "other failure", "unresolved")
+# The last one: the engine accepts it before it starts a process, and it was not launched.
+OUTCOMES = ("starts", "same failure", "other failure", "unresolved", "passes checks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,7 @@ class Figure:
     alt: str
     chart: PhaseChart | TrialChart | Advice
     table: Table
+    table_shown: bool = False  # beside the picture; else a reader asks for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,16 @@ def escalate(found: Investigation) -> Iterable[Block]:
             "sets: that is a new fault. Classify its log before anything else is changed: "
             "triage classify LOG"
         )
+    elif plan.reason in {"unfinished", "budget"}:
+        steps.append(
+            "The search has not ended. Go on with it before anybody is asked: "
+            f"{found.command('bisect', '--session')}"
+        )
     else:
-        steps.append("No configuration is known to start: go back to the last release that did.")
+        steps.append(
+            "No configuration is known to start: go back to what started last, engine and machine "
+            "included, and search from there."
+        )
     by_id = {cause.id: cause for cause in found.causes}
     names = [s.cause for s in plan.sets] + ([told.cause] if told else [])
     steps += [

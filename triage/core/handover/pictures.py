@@ -29,7 +29,7 @@ MOST_TRIALS = 40
 _VERDICTS = dict(
     zip(
         (Verdict.STARTS, Verdict.SAME_FAILURE, Verdict.OTHER_FAILURE, Verdict.UNRESOLVED),
-        OUTCOMES,
+        OUTCOMES[:4],
         strict=True,
     )
 )
@@ -156,7 +156,7 @@ def trial_figure(
         Column(
             number=e.number,
             on=frozenset(names[key] for key in e.items if key in names),
-            verdict=_VERDICTS[e.verdict(e.searching or searched)],
+            verdict=_outcome(e, searched),
             seconds=e.seconds,
             assumed=e.provenance == "assumed",
             launched=e.rung == "full" and e.same_as is None,
@@ -178,7 +178,14 @@ def trial_figure(
             rows=tuple(n for n in names.values() if n in wanted | used), columns=columns
         ),
         table=table,
+        table_shown=True,
     )
+
+
+def _outcome(entry: Entry, searched: str | None) -> str:
+    if entry.seen is Seen.PASSES:
+        return OUTCOMES[4]
+    return _VERDICTS[entry.verdict(entry.searching or searched)]
 
 
 def _started(journal: Sequence[Entry]) -> str:

@@ -123,7 +123,8 @@ def _basis(s: FailingSet) -> str:
 def _answer(found: Investigation) -> str:
     plan = found.recommendation
     if plan.config is None:
-        return plan.say.replace(". ", "; ")
+        first, *rest = plan.say.split(". ")
+        return "; ".join([first, *(part[:1].lower() + part[1:] for part in rest)])
     more = " The search has not ended." if plan.reason in {"budget", "unfinished"} else ""
     return f"Proposed: {_proposal(found)}; {proved(found)}.{more}"
 
