@@ -136,6 +136,7 @@ def test_the_figure_is_an_svg_with_a_line_for_each_layout(triage: Run, tmp_path:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "f.svg").read_text()
     assert text.startswith("<svg")
+    assert "modelled from published constants" in text
     for name in ("TP8", "TP8 + NVLS", "EP8", "DP attention + EP8", "with speculation"):
         assert f">{name}<" in text, name
     assert "<script" not in text

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Any
+from xml.sax.saxutils import escape
 
 from triage.core.advice.values import Advice
 
@@ -35,7 +36,9 @@ def figure_svg(advice: Advice) -> str | None:
         return None
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(figure_spec(advice), show_warnings=False))
+    made = str(vl_convert.vegalite_to_svg(figure_spec(advice), show_warnings=False))
+    end = made.index(">") + 1
+    return f"{made[:end]}<title>{escape(figure_caption(advice))}</title>{made[end:]}"
 
 
 def figure_caption(advice: Advice) -> str:
@@ -141,7 +144,6 @@ def figure_spec(advice: Advice) -> dict[str, Any]:
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": figure_caption(advice),
         "background": None,
         "padding": 4,
         "vconcat": [throughput, relative] if ratios else [throughput],
