@@ -11,6 +11,7 @@ from math import isfinite
 from triage.core.config import Value
 from triage.core.diff.difference import PARTS, Diff
 from triage.core.diff.side import Side
+from triage.core.hide import hide_config
 from triage.render.documents import Json, config_document, value_document
 
 
@@ -91,7 +92,7 @@ def _side(side: Side) -> Json:
         "cause": side.cause,
         "fingerprint": side.fingerprint,
         "simulated": side.simulated,
-        "typed": None if side.typed is None else config_document(side.typed),
+        "typed": None if side.typed is None else config_document(hide_config(side.typed)),
     }
 
 

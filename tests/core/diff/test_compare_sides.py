@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from triage.core.diff.difference import Diff
 from triage.core.diff.side import Decision, Reading, Side
 from triage.core.flags import table_of
 from triage.knowledge.diff_rules import FILE, load_diff_rules
+from triage.render.diff_document import diff_document
+from triage.render.diff_text import diff_text
 
 FLAGS = Path(__file__).parents[3] / "triage/knowledge/flags/sglang-0.5.23.yaml"
 TABLE = table_of(yaml.load(FLAGS.read_text(), yaml.CSafeLoader))
@@ -202,6 +205,30 @@ def test_what_cannot_be_compared_is_said() -> None:
     found = compare(GOOD, replace(GOOD, resolved=None, unresolved="cut off"), RULES, TABLE)
     assert ("resolved", "bad: cut off") in found.notes
     assert found.resolved == ()
+
+
+def test_secrets_are_hidden_by_name_and_two_of_them_stay_two() -> None:
+    sides = [
+        replace(
+            GOOD,
+            kind="trial",
+            typed=Config.of({"api-key": f"open{n}"}, {"MY_API_KEY": f"sesame{n}"}),
+            resolved={**VALUES, "api_key": f"open{n}", "ssl_keyfile_password": "x" * n or None},
+            env={"MY_SECRET": f"sesame{n}"},
+        )
+        for n in (0, 1)
+    ]
+    found = compare(sides[0], sides[1], RULES, TABLE)
+    assert [(c.key, c.good, c.bad) for c in found.user] == [
+        ("api-key", "REDACTED", "REDACTED-2"), ("env:MY_API_KEY", "REDACTED", "REDACTED-2"),
+    ]  # fmt: skip
+    assert {c.field: (c.good, c.bad) for c in found.resolved} == {
+        "api_key": ("REDACTED", "REDACTED-2"), "ssl_keyfile_password": (None, "REDACTED"),
+    }  # fmt: skip
+    assert [(c.good, c.bad) for c in found.env] == [("REDACTED", "REDACTED-2")]
+    told = json.dumps(diff_document(found)) + diff_text(found, everything=True)
+    assert "sesame" not in told
+    assert "open0" not in told
 
 
 def test_versions_are_compared_where_both_tell_them() -> None:

@@ -107,6 +107,16 @@ def test_a_value_that_the_engine_overrode_is_named() -> None:
     assert pin_text(found) == ""
 
 
+def test_a_secret_that_the_engine_prints_otherwise_is_not_told() -> None:
+    item = Item(key="api-key", change=SetFlag("api-key", "open sesame"))
+    problem = replace(PROBLEM, items=(item,))
+    found = moved_besides(
+        frozenset({"api-key"}), problem, {**BASE, "api-key": "***"}, (BASELINE,),
+        rules=RULES, table=TABLE,
+    )  # fmt: skip
+    assert found == ()
+
+
 @pytest.mark.parametrize("name", ["host", "port", "random-seed", "log-level", "served-model-name"])
 def test_what_says_nothing_does_not_confound(name: str) -> None:
     assert moved({NVLS}, {NVLS: "True", name: "7"}) == ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from triage.core.diff.attribute import attributed
 from triage.core.diff.difference import (
@@ -29,7 +29,10 @@ from triage.core.diff.side import Decision, Side
 from triage.core.flags import FlagTable
 from triage.core.phases import PHASES, order
 from triage.core.records import dataclass
+from triage.core.redact import MARKER, SECRET_NAME
 from triage.core.wording import ENV, settings
+
+T = TypeVar("T")
 
 ABSENT = "(no such field)"
 _PLACED = ("host", "port")
@@ -71,6 +74,18 @@ def differing_fields(
     }
 
 
+def veiled(name: str, good: T, bad: T) -> tuple[T, T]:
+    """Two values without what is secret by its name; two secrets stay two."""
+    if not SECRET_NAME.search(name.rpartition(".")[2]):
+        return good, bad
+    marks = (MARKER, MARKER if good is None or good == bad else f"{MARKER}-2")
+    hidden = [
+        mark if isinstance(value, str) and value else value
+        for mark, value in zip(marks, (good, bad), strict=True)
+    ]
+    return cast("tuple[T, T]", tuple(hidden))
+
+
 @dataclass(slots=True)
 class _Comparison:
     """Two sides being compared; `out` collects what is left out."""
@@ -83,7 +98,7 @@ class _Comparison:
 
     def leave_out(self, part: Part, name: str, values: tuple[object, object], why: str) -> None:
         """A difference that says nothing."""
-        good, bad = values
+        good, bad = veiled(name, *values)
         self.out.append(Suppressed(part=part, name=name, good=good, bad=bad, reason=why))
 
     def user(self) -> Iterator[TypedChange]:
@@ -98,7 +113,8 @@ class _Comparison:
             if key in _PLACED:
                 self.leave_out("user", key, (a, b), self.rules.reason("resolved", key))
             else:
-                yield TypedChange(key=key, good=a, bad=b)
+                good, bad = veiled(key.removeprefix(ENV), a, b)
+                yield TypedChange(key=key, good=good, bad=bad)
 
     def resolved(self, user: Iterable[TypedChange]) -> Iterator[FieldChange]:
         """Fields of the engine's own arguments that differ, what was set before what moved."""
@@ -111,7 +127,7 @@ class _Comparison:
         changed = self._changed(self.good.resolved, self.bad.resolved, typed or set())
         for name, told in attributed(changed, typed, self.rules, self.table).items():
             spec = self.table.by_field(name)
-            before, after = changed[name]
+            before, after = veiled(name, *changed[name])
             yield FieldChange(
                 field=name,
                 flag=spec.name if spec else "",
@@ -161,8 +177,9 @@ class _Comparison:
             if why := self.rules.reason("env", name):
                 self.leave_out("env", name, (before, after), why)
             else:
+                good_, bad_ = veiled(name, before, after)
                 yield EnvChange(
-                    name=name, good=before, bad=after, told="command" if complete else "log"
+                    name=name, good=good_, bad=bad_, told="command" if complete else "log"
                 )
         if good.made is not None and bad.made is not None:
             yield from self._made(good.made, bad.made, told)
@@ -193,6 +210,7 @@ class _Comparison:
             if why := self.rules.reason("env", name):
                 self.leave_out("env", name, (before, after), why)
             else:
+                before, after = veiled(name, before, after)
                 yield EnvChange(name=name, good=before, bad=after, told="engine")
 
     def versions(self) -> Iterator[VersionChange]:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from triage.core.config import SetFlag
 from triage.core.diff.rules import Rules
 from triage.core.flags import FlagTable
+from triage.core.redact import SECRET_NAME
 from triage.core.server_args import FILLED_IN
 from triage.core.trials import Entry, Moved, Problem
 from triage.core.wording import ENV, WITHOUT
@@ -59,7 +60,7 @@ def moved_besides(
             )
         for moved in _variables(items, problem, effective, partner, rules=rules, table=table):
             found.setdefault(moved.name, moved)
-    return tuple(found[name] for name in sorted(found))
+    return tuple(found[name] for name in sorted(found) if not SECRET_NAME.search(name))
 
 
 def _partners(items: frozenset[str], journal: Sequence[Entry]) -> Iterator[Entry]:
