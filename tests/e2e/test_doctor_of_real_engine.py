@@ -65,3 +65,16 @@ def test_a_model_that_fails_is_told_before_the_launch(
 
 def test_heads_that_do_not_divide_are_told_before_the_launch(triage: Run) -> None:
     assert "3 attention heads" in " ".join(errors(triage, "three-heads", "--tp-size 2")["heads"])
+
+
+def test_symbols_that_torch_needs_of_itself_are_all_found() -> None:
+    from triage.machine.elf import defines, needs
+
+    torch = next(ROOT.glob(".sglang/lib/python3.*/site-packages/torch/lib"))
+    wanted = set(needs(torch / "libtorch_python.so", ["_ZN3c10", "_ZN2at", "_ZN5torch"]).undefined)
+    assert len(wanted) > 1000
+    for name in ("libc10.so", "libtorch_cpu.so", "libc10_cuda.so", "libtorch_cuda.so"):
+        if (torch / name).exists():
+            wanted -= defines(torch / name, wanted)
+    assert wanted == set()
+    assert defines(torch / "libc10.so", {"_ZN5torch3jit17parseSchemaOrNameERKSsb"}) == set()

@@ -6,9 +6,9 @@ Not: how they are linked (link_checks.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from triage.core.doctor.checks import Hit, check
+from triage.core.doctor.checks import Hit, Severity, check
 from triage.core.doctor.facts import Facts
 from triage.core.machine.facts import Unavailable, known, known_or
 from triage.core.machine.gpus import DRIVER_MISMATCH, DRIVER_SILENT, Gpu, Gpus, Reading
@@ -336,14 +336,21 @@ def gpu_memory_unequal(facts: Facts) -> Iterator[Hit]:
     short = [index for index, mib in chosen.items() if mib < UNEQUAL * best]
     if short:
         told = tuple(f"GPU {index}: {mib / 1024:.2f} GiB free" for index, mib in chosen.items())
-        severity = "warning" if isinstance(facts.launch, Unavailable) else "error"
+        severity: Severity = "error"
+        if isinstance(facts.launch, Unavailable) or not _balance_is_checked(facts.launch.env):
+            severity = "warning"
         yield Hit(
             f"{numbers(short)} {'has' if len(short) == 1 else 'have'} less free memory than the"
             f" others: {min(chosen.values()) / 1024:.2f} against {best / 1024:.2f} GiB.",
             told,
             "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory --format=csv",
-            severity,  # type: ignore[arg-type]  # a literal of two branches
+            severity,
         )
+
+
+def _balance_is_checked(env: Mapping[str, str]) -> bool:
+    """SGLang's own refusal can be switched off."""
+    return env.get("SGLANG_ENABLE_TP_MEMORY_INBALANCE_CHECK", "1").lower() not in ("0", "false")
 
 
 @check(

@@ -34,8 +34,9 @@ HYBRID_BACKENDS = ("trtllm_mha", "triton", "fa4")
 EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
 # Widths that tensor parallelism cuts into equal parts, and that a block must divide afterwards.
-DENSE_WIDTHS = ("intermediate_size", "share_expert_dim", "shared_expert_intermediate_size",
-                "linear_num_value_heads")  # fmt: skip
+DENSE_WIDTHS = ("intermediate_size", "share_expert_dim", "shared_expert_intermediate_size")
+# One of a linear attention layer, so small that newer releases leave it whole.
+SMALL, SMALL_SINCE = "linear_num_value_heads", (0, 5, 9)
 MOE_WIDTHS = ("moe_intermediate_size", "expert_ffn_hidden_size")
 # Quantisations that go by several names. Source: SGLang's override_quantization_method
 SAME_QUANTIZATION = {
@@ -138,35 +139,41 @@ def experts(facts: Facts) -> Iterator[Hit]:
 )
 def fp8_blocks(facts: Facts) -> Iterator[Hit]:
     """Widths of a block-quantised checkpoint, cut by TP (dense) or TP/EP (experts)."""
-    launch, model = known(facts.launch), known(facts.model)
+    known(facts.launch)
+    model = known(facts.model)
     known(model.config)
     shape = model.quantization().get("weight_block_size")
     if not isinstance(shape, Sequence) or not shape or not isinstance(shape[0], int):
         return
-    yield from _cut(facts, model, int(shape[0]), "block", launch.tp)
+    yield from _cut(facts, model, int(shape[0]), "block", (*DENSE_WIDTHS, SMALL, *MOE_WIDTHS))
 
 
-def _cut(facts: Facts, model: Model, block: int, what: str, tp: int) -> Iterator[Hit]:
+def _cut(facts: Facts, model: Model, block: int, what: str, names: Sequence[str]) -> Iterator[Hit]:
     """Widths that do not come to whole blocks once they are cut."""
     launch = known(facts.launch)
-    ep = max(1, launch.number("ep-size", 1))
-    widths = [(name, tp) for name in DENSE_WIDTHS]
-    widths += [(name, max(1, tp // ep)) for name in MOE_WIDTHS]
+    tp, ep = launch.tp, max(1, launch.number("ep-size", 1))
+    whole = launch.number("moe-dense-tp-size", 0) == 1  # each rank has its dense layers whole
     skipped = str(model.quantization().get("modules_to_not_convert", ""))
-    for name, parts in widths:
+    for name in names:
         width = model.number(name)
+        moe = name in MOE_WIDTHS
+        parts = max(1, tp // ep) if moe else 1 if whole else tp
         if width is None or parts < 2:  # noqa: PLR2004
             continue
-        if name == "linear_num_value_heads" and "in_proj_a" in skipped:
-            continue
+        severity: Severity | None = None
+        if name == SMALL:
+            if "in_proj" in skipped or "linear_attn" in skipped:
+                continue
+            version = facts.engine_version()
+            severity = None if version and version < SMALL_SINCE else "warning"
         if width % parts or (width // parts) % block:
             share = f"{width // parts}" if width % parts == 0 else f"{width}/{parts}"
-            moe = name in MOE_WIDTHS
             fix = _lower_tp(width, parts, block)
             yield Hit(
                 f"{name} {width} over {parts} ranks is {share}, no multiple of the {what} {block}.",
                 (f"config.json: {name} {width}, {what} {block}", f"--tp-size {tp}"),
                 f"--ep-size {tp}, or {fix}" if moe else fix,
+                severity,
             )
 
 
@@ -181,7 +188,8 @@ def _cut(facts: Facts, model: Model, block: int, what: str, tp: int) -> Iterator
 )
 def kernel_tiles(facts: Facts) -> Iterator[Hit]:
     """4-bit checkpoints (AWQ, GPTQ, compressed-tensors) need shares of a multiple of 128."""
-    launch, model = known(facts.launch), known(facts.model)
+    known(facts.launch)
+    model = known(facts.model)
     known(model.config)
     quantization = model.quantization()
     method = str(quantization.get("quant_method", "")).lower()
@@ -191,7 +199,9 @@ def kernel_tiles(facts: Facts) -> Iterator[Hit]:
         weights = [g.get("weights") for g in groups.values() if isinstance(g, Mapping)]
         bits = next((w.get("num_bits") for w in weights if isinstance(w, Mapping)), bits)
     if method in ("awq", "gptq", "compressed-tensors") and bits in (4, None):
-        yield from _cut(facts, model, TILE, "tile", launch.tp)
+        # Of a model with experts often only these are quantised, whatever the config says first.
+        only = model.number(*EXPERTS) is not None and method == "compressed-tensors"
+        yield from _cut(facts, model, TILE, "tile", (*(() if only else DENSE_WIDTHS), *MOE_WIDTHS))
 
 
 @check(
