@@ -59,6 +59,9 @@ def test_another_proposal_is_printed_on_request(triage: Run) -> None:
     first, second = (triage("recommend", OOM, "--pick", str(n)).stdout for n in (1, 2))
     assert "with 1., as a diff" in first
     assert "with 2., as a diff" in second
+    both = triage("recommend", OOM, "--every").stdout
+    assert "with 1., as a diff" in both
+    assert "with 2., as a diff" in both
     is_an_error(triage("recommend", OOM, "--pick", "99"), 2, "there is no proposal 99")
 
 

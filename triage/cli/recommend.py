@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     help="The command that was typed; the answer comes in its form.",
 )
 @click.option("--pick", type=click.IntRange(min=1), help="Print this proposal's command in full.")
+@click.option("--every", is_flag=True, help="Print the command of every proposal in full.")
 @click.option(
     "--launches", type=click.IntRange(min=1), default=6, help="The most launches of the plan."
 )
@@ -34,6 +35,7 @@ def command(
     *,
     command_file: Path | None,
     pick: int | None,
+    every: bool,
     launches: int,
     here: bool,
     as_json: bool,
@@ -71,6 +73,7 @@ def command(
         pick or 0,
         launches,
         here=here,
+        every=every,
         as_json=as_json,
         color=color,
         exit_zero=exit_zero,
@@ -93,6 +96,7 @@ def _of_log(
     launches: int,
     *,
     here: bool,
+    every: bool,
     as_json: bool,
     color: str,
     exit_zero: bool,
@@ -114,7 +118,7 @@ def _of_log(
         )
         console.document(document)
     else:
-        text = proposals_text(found, shown, picked=pick, budget=launches)
+        text = proposals_text(found, shown, picked=pick, every=every, budget=launches)
         style = "strong" if found.options else "error"
         console.answer(text, style, on=console.coloured(color))
     if not advised.given and not as_json:
@@ -127,6 +131,8 @@ def _of_log(
     if found.launchable and not as_json and log != "-":
         given = ("--command", command_file) if command_file else ()
         console.talk(f"next: {hint('triage', 'confirm', '--from-log', log, *given)}")
+    if not found.launchable and not as_json:
+        console.talk("next: triage bisect --good WORKING --bad FAILING  # finds it by launching")
     return console.code(0 if found.options else 12, exit_zero=exit_zero)
 
 

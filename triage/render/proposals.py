@@ -39,7 +39,12 @@ class Shown:
 
 
 def proposals_text(
-    found: Proposals, shown: Sequence[Shown], *, picked: int = 0, budget: int = 6
+    found: Proposals,
+    shown: Sequence[Shown],
+    *,
+    picked: int = 0,
+    every: bool = False,
+    budget: int = 6,
 ) -> str:
     """The options in their order; the picked one with diff and command.
 
@@ -47,6 +52,7 @@ def proposals_text(
         found: The options and what is ruled out.
         shown: For each option, in the same order, its command.
         picked: Number of the option to print in full, from 1; 0 for the first that has a command.
+        every: Print all that have a command in full.
         budget: The most launches of the plan.
     """
     parts = [_head(found)]
@@ -62,7 +68,10 @@ def proposals_text(
         parts.append("\n".join(["ruled out", *lines]))
     if plan := plan_say(found, budget):
         parts.append(_wrap(f"plan: {plan}", "  "))
-    if 0 < number <= len(shown):
+    if every:
+        for at, one in enumerate(shown, 1):
+            parts += command_text(at, one)
+    elif 0 < number <= len(shown):
         parts += command_text(number, shown[number - 1])
     return "\n\n".join(parts)
 
