@@ -44,6 +44,7 @@ BASE_ENV = (
 PASSED = re.compile(rb"\] server_args=(\{.*\})")
 ERROR = re.compile(r"^(?:(?P<kind>[A-Za-z_][\w.]*): ?(?P<text>.*)|(?P<bare>\w+Error|Exception))$")
 USAGE = re.compile(r"^sglang serve: error: (?P<text>.*)$", re.M)
+LONGEST = 110  # letters of the last column
 Row = dict[str, Value]
 
 
@@ -83,9 +84,16 @@ class Pair:
         if a.verdict == "rejected":
             if a.exit_code != b.exit_code:
                 return f"exit code {a.exit_code} and {b.exit_code}"
-            return "" if a.message == b.message else f"{a.message!r} and {b.message!r}"
+            same = ordered(a.message) == ordered(b.message)
+            return "" if same else f"{a.message!r} and {b.message!r}"
         names = sorted(n for n in a.fields | b.fields if a.fields.get(n) != b.fields.get(n))
         return f"values of {', '.join(names)}" if names else ""
+
+
+def ordered(message: str) -> str:
+    """The message with a list of choices in order: some are sets, printed as they come."""
+    head, choose, choices = message.partition(" (choose from ")
+    return head + choose + ", ".join(sorted(choices.rstrip(")").split(", ")))
 
 
 class UntilResolved:
@@ -204,7 +212,8 @@ def compare(
 
 def notable(log: str) -> list[str]:
     """The engine's own lines, without their time."""
-    return [line.partition("] ")[2] for line in log.splitlines() if line.startswith("[")]
+    lines = (line.partition("] ")[2] for line in log.splitlines() if line.startswith("["))
+    return [line for line in lines if not line.startswith("server_args=")]
 
 
 def is_override(pair: Pair) -> bool:
@@ -212,7 +221,7 @@ def is_override(pair: Pair) -> bool:
     return pair.resolved.verdict == "accepted" and bool(pair.overridden or pair.moved)
 
 
-def page(pairs: Sequence[Pair], saved: Saved) -> str:
+def page(pairs: Sequence[Pair], every: int, saved: Saved | None) -> str:
     """The whole comparison, as it is committed."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
@@ -224,52 +233,66 @@ def page(pairs: Sequence[Pair], saved: Saved) -> str:
     silent = [p for p in overridden if p.silent]
     launches = sum(p.launched.seconds for p in pairs)
     asked = sum(p.resolved.seconds for p in pairs)
-    lines = [
-        "# Resolution and launch, flag set by flag set",
-        "",
-        f"Written by `make e2e-full` on {today}, commit {commit}, SGLang 0.5.23 on a CPU with tiny",
-        "models. The sets are generated from the flag table (`tools/choose_flag_sets.py`); each is",
-        "resolved, and launched until its configuration has passed or was refused. They agree if the",
-        "verdict is the same, and the words of a refusal with its exit code, or every value of the",
-        "`server_args=` line. Seconds of a launch are those until then, not until it would be ready.",
-        "",
-        f"- {len(pairs)} sets, {sum(len(p.row) == 2 for p in pairs)} of them pairs",
-        f"- {sum(p.launched.verdict == 'rejected' for p in pairs)} refused by the launch",
-        f"- {len(overridden)} accepted with something else in effect than was given, {len(silent)} of"
-        " them without a word in the log",
-        f"- **{len(agree)} of {len(pairs)} agree**",
-        f"- {launches:.0f} s of launches, {asked:.0f} s of resolutions: {launches / asked:.0f} to 1",
-        "",
+    rest = f" (of {every}: the others were not launched yet)" if len(pairs) < every else ""
+    return "\n".join(
+        (
+            "# Resolution and launch, flag set by flag set",
+            "",
+            f"Written by `make e2e-full` on {today}, commit {commit}, SGLang 0.5.23 on a CPU with a tiny",
+            "model. The sets are generated from the flag table (`tools/choose_flag_sets.py`); each is",
+            "resolved, and launched until its configuration has passed or was refused. They agree if the",
+            "verdict is the same, and the words of a refusal with its exit code, or every value of the",
+            "`server_args=` line. Seconds of a launch are those until then, not until it would be ready.",
+            "",
+            f"- {len(pairs)} sets{rest}, {sum(len(p.row) == 2 for p in pairs)} of them pairs",
+            f"- {sum(p.launched.verdict == 'rejected' for p in pairs)} refused by the launch",
+            f"- {len(overridden)} accepted with something else in effect than was given,"
+            f" {len(silent)} of them without a word in the log",
+            f"- **{len(agree)} of {len(pairs)} agree**",
+            f"- {launches:.0f} s of launches, {asked:.0f} s of resolutions: {launches / asked:.0f}"
+            " to 1 (the import of SGLang, once for all resolutions, not counted)",
+            "",
+            "A resolution does not see: " + "; ".join(MASKS) + ".",
+            "",
+            *_five_pairs(saved),
+            "## Set by set",
+            "",
+            "| set | launch | s | resolution | s | agree | what else moved, or the refusal |",
+            "|---|---|---|---|---|---|---|",
+            *map(_row, pairs),
+            "",
+        )
+    )
+
+
+def _five_pairs(saved: Saved | None) -> list[str]:
+    if saved is None:
+        return []
+    return [
         "## Five pairs, without a launch",
         "",
-        f"`recipes/tiny-cpu-config-pairs.yaml` has ten flags, and {saved.sets} pairs among them that do",
-        "not start together although each half does. Asking finds them, each with its two halves"
-        f" accepted, in {saved.asked_s:.0f} s,",
-        f"the import of SGLang included. The {saved.launches} launches that show the same (the"
-        " baseline, each half to its first",
-        f"answer, each pair to its failure) take {saved.launched_s:.0f} s:"
-        f" **{saved.ratio:.1f} to 1**.",
+        f"`{PAIRS.relative_to(ROOT)}` has ten flags, and {saved.sets} pairs among them that do not",
+        "start together although each half does. Asking finds them, each with its two halves",
+        f"accepted, in {saved.asked_s:.0f} s, the import of SGLang included. The {saved.launches}"
+        " launches that",
+        "show the same (the baseline, each half to its first answer, each pair to its failure)",
+        f"take {saved.launched_s:.0f} s: **{saved.ratio:.1f} to 1**.",
         "",
-        "## Set by set",
-        "",
-        "A resolution does not see: " + "; ".join(MASKS) + ".",
-        "",
-        "| set | launch | s | resolution | s | agree | what else moved, or the refusal |",
-        "|---|---|---|---|---|---|---|",
     ]
-    for p in pairs:
-        flags = ", ".join(
-            f"{name}" if value is True else f"{name} {value}" for name, value in p.row.items()
-        )
-        said = p.launched.message or ", ".join((*p.overridden, *p.moved))
-        if len(said) > 110:
-            said = said[:108] + ".."
-        said = said.replace("|", "\\|").replace("<", "&lt;")
-        lines.append(
-            f"| {flags} | {p.launched.verdict} | {p.launched.seconds:.1f} | {p.resolved.verdict} |"
-            f" {p.resolved.seconds:.2f} | {'yes' if p.agree else f'**no**: {p.differs}'} | {said} |"
-        )
-    return "\n".join(lines) + "\n"
+
+
+def _row(p: Pair) -> str:
+    flags = ", ".join(
+        f"{name}" if value is True else f"{name} {value}" for name, value in p.row.items()
+    )
+    said = p.launched.message or ", ".join((*p.overridden, *p.moved))
+    if len(said) > LONGEST:
+        said = said[: LONGEST - 2] + ".."
+    said = said.replace("|", "\\|").replace("<", "&lt;")
+    return (
+        f"| {flags} | {p.launched.verdict} | {p.launched.seconds:.1f} | {p.resolved.verdict} |"
+        f" {p.resolved.seconds:.2f} | {'yes' if p.agree else f'**no**: {p.differs}'} | {said} |"
+    )
 
 
 def sample() -> list[Row]:
@@ -362,8 +385,15 @@ def full_table(state: State, folder: Path, seconds: float = float("inf")) -> boo
         rows, folder, known=state.known, keep=keep, until=until, say=lambda p: say(told(p))
     )
     say(f"{sum(p.agree for p in pairs)} of {len(pairs)} agree; {len(rows) - len(pairs)} to go")
-    if len(pairs) < len(rows) or time.time() > until:
-        return False
+    saved = five_pairs(state, folder, until) if len(pairs) == len(rows) else None
+    state.keep("agreed", [sum(p.agree for p in pairs), len(pairs)])
+    state.keep("overridden", sum(map(is_override, pairs)))
+    PAGE.write_text(page(pairs, len(rows), saved))
+    return len(pairs) == len(rows) and saved is not None
+
+
+def five_pairs(state: State, folder: Path, until: float) -> Saved | None:
+    """The pairs of one recipe by asking and by launching; None if the time is over before."""
     document, asked_s = without_a_launch(folder / "session")
     launches = pair_launches(document)
     for number, keys in enumerate(launches):
@@ -372,15 +402,12 @@ def full_table(state: State, folder: Path, seconds: float = float("inf")) -> boo
     shown = [state.known[" ".join(keys)] for keys in launches if " ".join(keys) in state.known]
     if len(shown) < len(launches):
         say(f"{len(launches) - len(shown)} launches of the pairs to go")
-        return False
+        return None
     saved = Saved(len(document["sets"]), asked_s, len(launches), sum(s for _, s in shown))
     say(f"{saved.launched_s:.0f} s of launches, {asked_s:.0f} s of asking: {saved.ratio:.1f} to 1")
-    state.keep("agreed", [sum(p.agree for p in pairs), len(pairs)])
-    state.keep("overridden", sum(map(is_override, pairs)))
     state.keep("saved", dataclasses.asdict(saved))
     state.keep("halves", [seen for seen, _ in shown[1 : 1 + 2 * saved.sets]])
-    PAGE.write_text(page(pairs, saved))
-    return True
+    return saved
 
 
 if __name__ == "__main__":
