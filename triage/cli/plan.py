@@ -14,8 +14,16 @@ from triage.cli import console
 @click.option(
     "--depth", type=click.IntRange(1, 5), default=1, help="Show what follows each answer, so deep."
 )
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 4),
+    default=1,
+    help="Launches that could be made at the same time.",
+)
 @console.output_options
-def command(session: Path | None, *, depth: int, as_json: bool, color: str, exit_zero: bool) -> int:
+def command(
+    session: Path | None, *, depth: int, nodes: int, as_json: bool, color: str, exit_zero: bool
+) -> int:
     """Show what the search of SESSION would launch next, and why.
 
     Nothing is launched and nothing is written. Without SESSION the newest one is taken.
@@ -33,11 +41,13 @@ def command(session: Path | None, *, depth: int, as_json: bool, color: str, exit
     _, journal, search = reopen(path)
     problem = search.recipe.problem  # as stored, so without secrets
     made = journal.entries
-    step = next_trials(problem, made)
+    step = next_trials(problem, made, nodes)
     ended = step if isinstance(step, Done) else None
     if ended is not None and ended.reason == "budget":
-        problem = replace(problem, budget_trials=len(made) + depth, budget_s=float("inf"))
-        step = next_trials(problem, made)
+        problem = replace(
+            problem, budget_trials=len(made) + max(depth, nodes), budget_s=float("inf")
+        )
+        step = next_trials(problem, made, nodes)
     trials = () if isinstance(step, Done) else step
     ahead = forecast(problem, made)
     if as_json:

@@ -54,6 +54,8 @@ def why(belief: Belief, decision: Decision, problem: Problem) -> str:
             lead = f"Does {said} fail by itself? It is what the answers so far point at."
         case "again":
             lead = f"Once more {said}: two answers contradict each other, and this one may be luck."
+        case "beside":
+            lead = f"Does {said} start? At the same time, it tells most beside the others."
         case "between":
             lead = f"Does {said} start? A flag that is wanted repairs a failure; this tells which."
         case "audit":

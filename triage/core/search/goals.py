@@ -84,6 +84,13 @@ def best(belief: Belief, stop: str) -> Decision | None:
     return Decision(probe.mask, kind=kind, bits=probe.bits, open=left)
 
 
+def regions(belief: Belief, goal: str) -> Ints:
+    """(H,) what the goal asks of each hypothesis: hypotheses of one number agree on it."""
+    if goal == "best":
+        return belief.actions.region
+    return _truths(belief)[0]
+
+
 def barred(belief: Belief, bars: list[Bar]) -> bool:
     """Whether everything worth more than the best holds a set that failed."""
     if belief.best is None:

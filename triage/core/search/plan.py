@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
+from triage.core.search.batch import companions
 from triage.core.search.belief import Belief, belief_of
 from triage.core.search.bound import worthiest
 from triage.core.search.exact import MOST as FEW
@@ -36,7 +37,7 @@ LEVELS = {
 
 
 def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple[Trial, ...] | Done:
-    """The next launches worth making, at most `k`, or why the search has ended.
+    """The next launches worth making, at most `k` at the same time, or why the search has ended.
 
     First the baseline, then all that is wanted. From then on the launch that saves most:
     it is probably the best configuration, or tells most about which one is, or fails and
@@ -46,7 +47,7 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     forecast, failing sets are reduced without a model.
     """
     known = read_journal(problem, journal)
-    step = _next_step(known)
+    step = _next_step(known, k)
     if isinstance(step, Done):
         return step
     spent_s = sum(entry.seconds for entry in journal)
@@ -64,7 +65,7 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     return tuple(_again(known, trial) for trial in step[: max(1, min(k, left))])
 
 
-def _next_step(known: Known) -> tuple[Trial, ...] | Done:
+def _next_step(known: Known, k: int = 1) -> tuple[Trial, ...] | Done:
     """What the search asks for, whatever the budget says."""
     opening = _opening(known)
     if opening is not None:
@@ -74,7 +75,11 @@ def _next_step(known: Known) -> tuple[Trial, ...] | Done:
     if isinstance(decision, Done):
         return decision
     searching = _searched(known)
-    return (_trial(belief, known, decision, searching),)
+    trials = [_trial(belief, known, decision, searching)]
+    for mask in companions(belief, known.problem.goal, decision.mask or 0, k - 1):
+        beside = replace(decision, mask=mask, kind="beside")
+        trials.append(_trial(belief, known, beside, searching))
+    return tuple(trials)
 
 
 def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
@@ -329,7 +334,7 @@ def _most(belief: Belief) -> int:
 
 
 def decision_lines(
-    problem: Problem, depth: int = 3, journal: Sequence[Entry] = ()
+    problem: Problem, depth: int = 4, journal: Sequence[Entry] = ()
 ) -> tuple[str, ...]:
     """The next `depth` launches as a tree: what is launched, and what follows each answer.
 
