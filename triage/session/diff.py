@@ -108,9 +108,11 @@ def _of_session(path: Path, number: int, *, good: bool) -> Side:
     from triage.session.stored import reopen
 
     _, journal, search = reopen(path)
-    entry = _entry(path, journal.entries, number, good=good)
+    stored = session.read("recommendation.json") if good and not number else None
+    proof = stored.get("proof") if isinstance(stored, dict) else None
+    entry = _entry(path, journal.entries, number or (proof or 0), good=good)
     folder = path / f"trials/{entry.number:03d}"
-    side = of_log(folder / LOG, outcome=stored_outcome(folder))
+    side = of_log(folder / LOG, outcome=stored_outcome(folder), empty=True)
     env = dict(search.recipe.env) | entry.config.env_values()
     resolved, unresolved = _asked(folder) if side.resolved is None else (None, "")
     return replace(
@@ -169,8 +171,8 @@ def _is_log(path: Path) -> bool:
     return packed or dated or "server_args=" in text or "Traceback (most recent" in text
 
 
-def of_log(path: Path, *, outcome: Outcome | None = None) -> Side:
-    """A launch of which only the log is known; it is read once.
+def of_log(path: Path, *, outcome: Outcome | None = None, empty: bool = False) -> Side:
+    """A launch of which only the log is known; it is read once. It may be `empty`.
 
     Raises:
         HostError: it cannot be read.
@@ -178,7 +180,7 @@ def of_log(path: Path, *, outcome: Outcome | None = None) -> Side:
     """
     startup = Reader()
     found = _diagnosed(startup.watching(chunks(path)), str(path), outcome)
-    if not startup.bytes:
+    if not startup.bytes and not empty:
         raise NothingError(f"{path} is empty", hint=hint("ls", "-l", path))
     return side_of_startup(str(path), found, startup.facts)
 
