@@ -203,6 +203,7 @@ def _place(option: Proposal) -> tuple[object, ...]:
         option.probe,
         max(_RANK[option.basis], _RANK[basis]),
         option.evidence == GUESS,
+        bool(option.unsure),
         not option.why,  # a remedy whose preconditions are met fits better than a general one
         # What must be thought of first is a step by hand, whatever it costs.
         _PREFERENCE[option.disposition if option.changes else Disposition.MANUAL],
@@ -377,7 +378,7 @@ def _span(words: Sequence[str]) -> Span | None:
 def _dropping(diagnosis: Diagnosis, base: Config | None) -> Iterator[Advice]:
     """Without any better advice: to leave out each suspect, then what the message speaks of."""
     if base is None:
-        return
+        return  # a message names flags that it asks for, too: only those that are set can go
     values = base.flag_values()
     for suspect in diagnosis.suspects:
         if suspect.flag in values and suspect.flag not in ESSENTIAL:

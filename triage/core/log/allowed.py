@@ -14,6 +14,7 @@ from triage.core.flags import FlagSpec, FlagTable, Known
 from triage.core.regex import regex
 
 _EVIDENCE = "program-output"
+_CHANCE = 2  # letters that two words may share at their start without being meant
 _MOST = 3  # values of one list that are proposed
 _LIST = regex(
     r"(?:[Oo]nly|choose from|one of:?|[Ss]upported (?:\w+ )?(?:are|is|values|options|backends?)?:?"
@@ -121,7 +122,7 @@ def _listed(
             continue
         wrong = _WRONG.search(text)
         if wrong is not None:  # what it resembles was meant
-            items.sort(key=lambda item: -_alike(item, wrong[1]))
+            items.sort(key=lambda item: -max(_alike(item, wrong[1]), _CHANCE))
         for item in items[:_MOST]:
             yield name, item, f"Set --{name} to {item}; the message allows {', '.join(items[:6])}"
 
