@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -24,7 +25,6 @@ from typing import Any
 
 from triage.core.launch import LaunchSpec
 from triage.core.probes.catalogue import PROBES
-from triage.core.redactor import Redactor
 from triage.errors import TriageError
 from triage.launch.process import ProcessTarget
 from triage.render.documents import diagnosis_document
@@ -83,7 +83,7 @@ PROVOCATIONS = (
     ),
     Provocation(
         name="cublas-in-cold-capture",
-        expected=("CUBLAS_STATUS_", "when stream is capturing", "captured"),
+        expected=("CUBLAS_STATUS_", "when stream is capturing", "captured without a warm-up"),
         program=f"{_PRODUCT}{_CAPTURE}\nx = torch.randn(256, 256, device='cuda')\ncapture(lambda: x @ x)\n"
         "print('captured without a warm-up')\n",
     ),
@@ -96,7 +96,7 @@ PROVOCATIONS = (
     ),
     Provocation(
         name="cublas-invalid-value",
-        expected=("CUBLAS_STATUS_INVALID_VALUE", "CUBLAS_STATUS_NOT_SUPPORTED", "RuntimeError"),
+        expected=("CUBLAS_STATUS_INVALID_VALUE", "CUBLAS_STATUS_NOT_SUPPORTED", "divisible by 16"),
         program=f"{_PRODUCT}\nx = torch.randn(16, 8, device='cuda').to(torch.float8_e4m3fn)\n"
         "one = torch.ones((), device='cuda')\n"
         "torch._scaled_mm(x, x.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)\n",
@@ -109,7 +109,7 @@ PROVOCATIONS = (
     ),
     Provocation(
         name="capture-unjoined-stream",
-        expected=("unjoined", "capture"),
+        expected=("unjoined work", "cudaErrorStreamCaptureUnjoined"),
         program=f"{_PRODUCT}{_CAPTURE}\nproduct(); x = torch.ones(4, device='cuda')\n"
         "side = torch.cuda.Stream()\n"
         "def work():\n    side.wait_stream(torch.cuda.current_stream())\n"
@@ -131,7 +131,7 @@ PROVOCATIONS = (
     ),
     Provocation(
         name="nccl-mismatched-collective",
-        expected=("mismatch", "Watchdog", "timeout", "NCCL"),
+        expected=("mismatch", "Watchdog", "ran for", "NCCL WARN"),
         program=_RANKS.replace("'nccl')", "'nccl', timeout=__import__('datetime').timedelta(seconds=15))")
         + "\ndef body(number):\n    x = torch.ones(4, device='cuda')\n"
         "    if number == 0: dist.all_reduce(x)\n    torch.cuda.synchronize()\n"
@@ -141,7 +141,7 @@ PROVOCATIONS = (
     ),
     Provocation(
         name="nccl-nvls-forced",
-        expected=("NVLS", "Multicast", "NCCL"),
+        expected=("NVLS comm", "Multicast", "NVLS multicast", "added up"),
         program=_RANKS + "\ndef body(number):\n    x = torch.ones(2**22, device='cuda'); dist.all_reduce(x)\n"
         "    torch.cuda.synchronize(); print('added up', flush=True)\n"
         + _SPAWN.replace("COUNT", "torch.cuda.device_count()"),
@@ -175,7 +175,7 @@ def record(
 ) -> dict[str, Any]:
     """Run everything, write the folder, and give back what `machine.json` holds."""
     folder.mkdir(parents=True, exist_ok=True)
-    clean = redactor()
+    clean = _cleaner(python)
     found: dict[str, Any] = {"schema": SCHEMA, "probes": {}, "provocations": {}}
     for name in probes:
         say(f"probe {name}")
@@ -199,13 +199,14 @@ def record(
             "gpus": one.gpus,
         }
     _write(folder / "machine.json", json.dumps(found, indent=1), clean)
-    return found
+    kept: dict[str, Any] = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+    return kept
 
 
 def provoke(python: str, one: Provocation, limit_s: float) -> tuple[bytes, int | None]:
     """The output of the program, and its exit code; None: it was ended at the limit."""
     with TemporaryDirectory() as folder:
-        program = Path(folder) / f"{one.name.replace('-', '_')}.py"  # ranks import it again
+        program = Path(folder) / "program.py"  # ranks import it again
         program.write_text(one.program, encoding="utf-8")
         spec = LaunchSpec(argv=(python, "-u", str(program)), env=one.env, port=0)
         target = ProcessTarget(spec)
@@ -223,9 +224,30 @@ def provoke(python: str, one: Provocation, limit_s: float) -> tuple[bytes, int |
     return raw, ended.exit_code if ended else None
 
 
-def _write(path: Path, text: str, clean: Redactor) -> None:
+def _cleaner(python: str) -> Callable[[str], str]:
+    """What takes names out of a text, and the places where this Python lies."""
+    names = redactor()
+    say_where = "import sys; print(sys.prefix); print(sys.base_prefix)"
+    try:
+        asked = subprocess.run(
+            [python, "-c", say_where], capture_output=True, text=True, check=False
+        ).stdout
+    except OSError:
+        asked = ""  # the first probe says what is wrong with it
+    places = [place for place in asked.splitlines() if place.count("/") > 1]
+    places += [str(Path(place).resolve()) for place in places]
+
+    def clean(text: str) -> str:
+        for place in sorted(set(places), key=len, reverse=True):
+            text = text.replace(place, "/opt/venv")
+        return names.text(text)
+
+    return clean
+
+
+def _write(path: Path, text: str, clean: Callable[[str], str]) -> None:
     ended = "" if text.endswith("\n") else "\n"
-    path.write_text(clean.text(text) + ended, encoding="utf-8")
+    path.write_text(clean(text) + ended, encoding="utf-8")
 
 
 def summary(found: dict[str, Any]) -> str:

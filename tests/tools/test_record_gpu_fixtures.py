@@ -53,6 +53,8 @@ def test_what_needs_no_gpu_is_recorded_and_the_rest_says_what_it_lacked(
     assert found["provocations"]["segv-native"]["provoked"] == ["Segmentation fault"]
     text = (tmp_path / "out/named-host.log").read_text()
     assert "somebody" not in text
+    assert sys.base_prefix not in (tmp_path / "out/segv-native.log").read_text()
+    assert "/opt/venv/lib/" in (tmp_path / "out/segv-native.log").read_text()
     assert "/home/user/x" in text
     assert json.loads((tmp_path / "out/machine.json").read_text()) == found
     assert (
