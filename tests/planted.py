@@ -168,9 +168,11 @@ class Node:
         requires = {**REQUIRES, **fault.get("requires", {})}
         for name, version in packages.items():
             for one in [version] if isinstance(version, str) else version or ():
-                lines = "".join(f"Requires-Dist: {r}\n" for r in requires.get(name, ()))
-                where = self.site / f"{name.replace('-', '_')}-{one}.dist-info/METADATA"
-                _write(where, f"Name: {name}\nVersion: {one}\n{lines}\n")
+                folder = self.site / f"{name.replace('-', '_')}-{one}.dist-info"
+                folder.mkdir(parents=True)
+                if name in requires:
+                    lines = "".join(f"Requires-Dist: {r}\n" for r in requires[name])
+                    _write(folder / "METADATA", f"Name: {name}\nVersion: {one}\n{lines}\n")
         cuda = fault.get("torch_cuda", "13.0")
         _write(self.site / "torch/version.py", f"cuda: Optional[str] = {cuda!r}\n")
         for name, text in {**SOURCES, **fault.get("sources", {})}.items():
