@@ -151,6 +151,12 @@ def test_an_engine_that_cannot_be_imported_is_no_error(
     assert (found.verdict, found.reason, resolver.missing) == ("unknown", why, missing)
 
 
+def test_an_older_engine_without_run_server_is_asked_too() -> None:
+    with Resolver([sys.executable], env=(*ENV, ("STAND_IN_OLD", "1"))) as resolver:
+        found = resolver.resolve(asked("--page-size", "16"))
+    assert (found.verdict, found.resolved.get("page_size")) == ("accepted", 64)
+
+
 def test_a_python_that_does_not_exist_is_no_error() -> None:
     with Resolver(["/nonexistent/python"]) as resolver:
         found = resolver.resolve(asked())

@@ -122,7 +122,11 @@ class Engine:
     def __init__(self) -> None:
         self.server_args = importlib.import_module("sglang.srt.server_args")
         self.prepare: Callable[[list[str]], Any] = self.server_args.prepare_server_args
-        self.run: Callable[[Any], None] = importlib.import_module("sglang.launch_server").run_server
+        module = importlib.import_module("sglang.launch_server")
+        # Before 0.5 there was no function around `launch_server`.
+        self.run: Callable[[Any], None] = getattr(module, "run_server", None) or (
+            module.launch_server
+        )
 
     @staticmethod
     def resolved(record: Any) -> Any:
@@ -245,7 +249,8 @@ def attempt(engine: Engine, argv: list[str]) -> dict[str, Any]:
             return {"verdict": "unknown", "phase": phase, "reason": "the engine only prints help"}
         return {"verdict": "rejected", "phase": phase, "exit_code": code}
     except BaseException as error:  # noqa: BLE001  the engine's failure is our answer
-        return {**told(error), "verdict": "rejected", "phase": phase, "exit_code": 1}
+        # Older engines resolve while they parse; a check that fails is a check all the same.
+        return {**told(error), "verdict": "rejected", "phase": "arg-validation", "exit_code": 1}
     return {
         "verdict": "unknown",
         "phase": phase,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import multiprocessing
+import os
 import sys
 from typing import Any
 
@@ -53,6 +54,10 @@ def run_server(record: ServerArgs) -> None:
     print("[2026-01-01 10:00:01] The server is fired up and ready to roll!", flush=True)
     server.serve_forever()
 
+
+if "STAND_IN_OLD" in os.environ:
+    launch_server = run_server
+    del run_server
 
 if __name__ == "__main__":
     run_server(prepare_server_args(sys.argv[1:]))
