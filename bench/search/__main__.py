@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.search.bars import verdicts
 from bench.search.cells import CELLS
-from bench.search.runs import ROOT, Store, collect, pieces, run
+from bench.search.runs import ROOT, Piece, Store, collect, pieces, run
 from bench.search.tables import page
 
 OUT = ROOT / "bench/SEARCH.md"
@@ -61,7 +61,7 @@ def main() -> int:
     found = verdicts(results)
     if options.quick:
         found = [verdict for verdict in found if verdict.value is not None]
-    text = page(results, found, _about(seed))
+    text = page(results, found, _about(seed) + _stopped(todo, store))
     print(text)
     missed = [v.say for v in found if v.met(quick=options.quick) is False]
     for line in missed:
@@ -79,6 +79,18 @@ def _about(seed: int) -> str:
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     return ABOUT.format(
         date=datetime.now(UTC).date().isoformat(), commit=commit or "unknown", seed=seed
+    )
+
+
+def _stopped(todo: list[Piece], store: Store) -> str:
+    """That the page rests on less than it should, if it does."""
+    made = sum(piece.name in store.played for piece in todo)
+    if made == len(todo):
+        return ""
+    return (
+        f"\nThe run was stopped: {made} of {len(todo)} pieces (ten landscapes, one way to search) "
+        "were played. The column `landscapes` says how many stand behind each row; a mean over 10 "
+        "or 20 of them is uncertain by about one launch. `make bench-search` plays the rest.\n"
     )
 
 

@@ -20,7 +20,7 @@ PHASES = ("weight-load", "kv-pool-init", "graph-capture", "warmup-request")
 NAMES = "abcdef"
 Keys = frozenset[str]
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(frozen=True)
