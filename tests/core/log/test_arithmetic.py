@@ -114,3 +114,24 @@ def test_a_flag_that_the_message_speaks_against_is_dropped_if_it_was_given() -> 
 )
 def test_other_words_change_nothing(message: str) -> None:
     assert allowed(message, {"page-size": "64"}, TABLE) == ()
+
+
+def test_a_value_in_quotes_that_must_be_is_proposed() -> None:
+    message = "To use priority scheduling, schedule_policy must be 'fcfs' or 'lof'. 'lpm' is not supported."
+    (one,) = allowed(message, {"schedule-policy": "lpm"}, TABLE)
+    assert one.changes == (SetFlag("schedule-policy", "fcfs"),)
+
+
+def test_a_refused_choice_is_answered_with_what_it_resembles_first() -> None:
+    message = "error: argument --attention-backend: invalid choice: 'triiton' (choose from 'fa3', 'nsa', 'triton')"
+    found = allowed(message, {}, TABLE)
+    assert found[0].changes == (SetFlag("attention-backend", "triton"),)
+    far = allowed(message.replace("triiton", "nosuch"), {}, TABLE)
+    assert far[0].changes == (SetFlag("attention-backend", "fa3"),)
+
+
+def test_a_flag_that_is_said_not_to_go_with_something_is_dropped_if_it_was_given() -> None:
+    message = "--min-free-slots-delay is not supported with pipeline parallelism: slots are bounded"
+    (one,) = allowed(message, {"min-free-slots-delay": "4"}, TABLE)
+    assert one.changes == (UnsetFlag("min-free-slots-delay"),)
+    assert allowed(message, {"pp-size": "2"}, TABLE) == ()

@@ -43,6 +43,10 @@ _ASKED = (
         rf"{_NAME} (?:must|should|has to|needs to) (?:be|equal)(?: set to| equal to)?"
         r" [`'\"]?(?P<value>\d[\w.]*|true|false|True|False|None)\b"
     ),
+    regex(
+        rf"{_NAME} (?:must|should|has to|needs to) be (?:one of |either )?"
+        r"['\"](?P<value>[a-zA-Z][\w.\-]*)['\"]"
+    ),
     regex(rf"(?:[Rr]aise|[Ii]ncrease) {_NAME} (?:above|to at least|to) {_NUMBER}"),
     regex(rf"(?:[Ll]ower|[Rr]educe|[Dd]ecrease) {_NAME} (?:below|to at most|to) {_NUMBER}"),
     regex(rf"(?:[Oo]nly )?{_NAME}=(?P<value>[\w.\-]*\w) (?:is|are) supported"),
@@ -57,6 +61,10 @@ _DROP = regex(
     r"(?:[Rr]emove|[Dd]isable|[Dd]rop|[Uu]nset|without|do not (?:use|set)|[Dd]on't (?:use|set)"
     r"|not compatible with|incompatible with|conflicts? with) (?:the )?[`'\"]?"
     r"(?P<dashes>--)?(?P<name>[a-z][a-z\d]*(?:[_-][a-z\d]+)+)[`'\"]?"
+)
+_AGAINST = regex(
+    rf"{_NAME} (?:is|are) (?:not|un)[ -]?(?:yet )?(?:supported|compatible|allowed)"
+    r"(?: yet)? (?:with|when|if|for|in|under|together)"
 )
 _WORD = regex(r"\b([a-z][a-z\d]*(?:[_-][a-z\d]+)+)\b")
 # Advice that is printed whatever the reason was.
@@ -102,7 +110,7 @@ def _asked(
                 yield name, value.lower() == "true", f"The message asks for it: {match[0].strip()}"
             else:
                 yield name, value, f"The message asks for --{name} {value}"
-    for match in _DROP.finditer(text):
+    for match in (*_DROP.finditer(text), *_AGAINST.finditer(text)):
         name = _flag(match["name"], values, table, dashed=bool(match["dashes"]))
         if name is not None and name in values:
             yield name, False, f"The message speaks against --{name}"
