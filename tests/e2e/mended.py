@@ -48,7 +48,7 @@ class Failure:
     env: dict[str, str] = field(default_factory=dict)
     busy: bool = False  # somebody listens on its port while it is launched first
     quiet: str = "90s"  # silence that means hung
-    exit: int = 10
+    mends: bool = True  # no: no configuration helps, and it has to be said
 
     def command(self, port: int | None = None) -> list[str]:
         """The words of the server command."""
@@ -113,6 +113,10 @@ FAILURES = {
         ("--lora-paths", "example-org/example-adapter", "--max-lora-rank", "8",
          "--lora-target-modules", "q_proj"), "hf-hub-offline",
         env={"PYTHONPATH": str(ROOT / "tools/stubs")},
+    ),
+    "custom-code": Failure(
+        "a model whose own code cannot run here", (), "trust-remote-code", model="custom-code",
+        mends=False,
     ),
     "more-stages-than-layers": Failure(
         "more pipeline stages than layers",

@@ -33,6 +33,10 @@ def nothing_is_left() -> Iterator[None]:
 
 def judge(row: dict[str, Any], failure: Failure) -> None:
     assert row["cause"] == failure.cause
+    if not failure.mends:
+        assert (row["exit"], row["works"], row["found"]["stop"]) == (12, False, "nothing-left")
+        assert row["found"]["command"] == ""
+        return
     assert row["exit"] == 0, row
     assert row["works"] is True
     found = row["found"]
