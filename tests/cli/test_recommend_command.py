@@ -73,3 +73,19 @@ def test_a_log_without_a_failure_has_nothing_to_repair(triage: Run, tmp_path: Pa
     is_an_error(triage("recommend", "missing.log"), 2, "does not exist")
     is_an_error(triage("recommend", CASES), 2, "stands for .* logs")
     is_an_error(triage("recommend", OOM, "--command", "missing.sh"), 2, "no such file")
+
+
+def test_a_single_launch_is_answered_with_its_own_command(triage: Run, tmp_path: Path) -> None:
+    words = (
+        "python3",
+        "-c",
+        "raise SystemExit('x: error: unrecognized arguments: --enable_metrics')",
+    )
+    done = triage(
+        "run", "--session", "once", "--", *words, "--model-path", "/m", "--enable_metrics"
+    )
+    assert done.returncode in (10, 11), done.stderr
+    found = triage("recommend", "once", "--json")
+    document = json.loads(found.stdout)
+    assert document["given"]
+    assert "--enable-metrics" in document["proposals"][0]["command"]

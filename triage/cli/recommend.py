@@ -51,18 +51,19 @@ def command(
     from triage.store import newest_session
 
     path = Path(source) if source and source != "-" else None
+    argv: tuple[str, ...] | None = None
     if path is None and source is None:
         path = newest_session()
     if path is not None and (path / "session.json").exists():
-        single = _single_log(path)
-        if single is None:
+        argv = _single(path)
+        if argv is None:
             if command_file is not None:
                 raise UsageError(
                     "--command is for a log: a session knows its own command",
                     hint=hint("triage", "recommend", path),
                 )
             return _of_session(path, pick or 0, as_json=as_json, color=color, exit_zero=exit_zero)
-        source = str(single)
+        source = str(path / "trials" / "001" / "server.log")
     elif path is not None and path.is_dir() and not any(path.rglob("*.log")):
         raise NothingError(
             f"{path} holds no session and no log", hint=hint("triage", "bisect", "--help")
@@ -72,6 +73,7 @@ def command(
         command_file,
         pick or 0,
         launches,
+        argv=argv or (),
         here=here,
         every=every,
         as_json=as_json,
@@ -80,13 +82,12 @@ def command(
     )
 
 
-def _single_log(path: Path) -> Path | None:
-    """The log of a session that holds a single launch; None of one that holds a search."""
+def _single(path: Path) -> tuple[str, ...] | None:
+    """The words of a session that holds a single launch; None of one that holds a search."""
     from triage.store import SessionFolder
 
-    if not SessionFolder.open(path).single:
-        return None
-    return path / "trials" / "001" / "server.log"
+    session = SessionFolder.open(path)
+    return tuple(session.facts.get("argv", ())) if session.single else None
 
 
 def _of_log(
@@ -95,6 +96,7 @@ def _of_log(
     pick: int,
     launches: int,
     *,
+    argv: tuple[str, ...],
     here: bool,
     every: bool,
     as_json: bool,
@@ -102,9 +104,9 @@ def _of_log(
     exit_zero: bool,
 ) -> int:
     from triage.render.proposals import proposals_document, proposals_text
-    from triage.session.proposals import advise
+    from triage.session.proposals import advise, typed_in
 
-    advised = advise(log, command_file, here=here)
+    advised = advise(log, command_file, typed=typed_in(argv) if argv else None, here=here)
     found = advised.found
     if pick > len(found.options):
         raise UsageError(

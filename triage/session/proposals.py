@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from triage.command import command_language, read_command, read_command_file, write_command
+from triage.command import (
+    command_language,
+    read_argv,
+    read_command,
+    read_command_file,
+    write_command,
+)
 from triage.command.dropin import write_drop_in
 from triage.core.causes import Cause
 from triage.core.config import Config, ServerCommand
@@ -80,6 +86,7 @@ def advise(
     log: str,
     command_file: Path | None = None,
     *,
+    typed: ServerCommand | None = None,
     tried: Sequence[Config] = (),
     weights: Mapping[str, float] | None = None,
     here: bool = False,
@@ -89,6 +96,7 @@ def advise(
     Args:
         log: A path, or "-" for standard input.
         command_file: The command that was typed; without it, the one that the log tells.
+        typed: The same, read already.
         tried: Configurations that failed already.
         weights: How much each flag or variable is wanted.
         here: The launch was made on this machine, whose GPUs count as facts.
@@ -115,17 +123,27 @@ def advise(
             f"the launch of {source} came up: there is nothing to repair",
             hint=hint("triage", "classify", source),
         )
-    command = read_command_file(command_file, table) if command_file else _rebuilt(diagnosis)
-    typed = command.config if command_file and command else None
+    own = read_command_file(command_file, table) if command_file else typed
+    command = own or _rebuilt(diagnosis)
     machine = this_machine() if here else {}
-    found = proposals_of(diagnosis, typed, tried=tried, weights=weights, machine=machine)
+    found = proposals_of(
+        diagnosis, own.config if own else None, tried=tried, weights=weights, machine=machine
+    )
     return Advised(
         source=source,
         diagnosis=diagnosis,
         found=found,
         command=command,
-        given=command_file is not None,
+        given=own is not None,
     )
+
+
+def typed_in(argv: Sequence[str]) -> ServerCommand | None:
+    """The command of a single launch, from its words; None if they hold none that can be read."""
+    try:
+        return read_argv(argv, flag_table())
+    except TriageError:
+        return None
 
 
 def proposals_of(
