@@ -213,7 +213,9 @@ def _left(target: str) -> str:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         return f"{len(left)} survivors"
-    files = list(Path("/dev/shm").glob("triage-torture-*"))
+    shared = Path("/dev/shm")
+    _until(lambda: not list(shared.glob("triage-torture-*")), GONE_S)
+    files = list(shared.glob("triage-torture-*"))
     for file in files:
         file.unlink()
     return "a shared-memory segment is left" if files else ""

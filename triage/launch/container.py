@@ -22,7 +22,6 @@ from dataclasses import replace
 from triage.core.launch import Container, LaunchSpec
 from triage.errors import HostError, hint
 from triage.launch import tree
-from triage.launch.belongings import Belongings
 from triage.launch.keeper import Keeper
 from triage.launch.process import ProcessTarget
 from triage.launch.sockets import own_address
@@ -92,7 +91,6 @@ class ContainerTarget:
         self._seen: dict[int, int] = {}
         self._main = 0
         self._asked = 0.0
-        self._belongings = Belongings()
 
     def start(self) -> None:
         """Start the client; see Target."""
@@ -132,6 +130,8 @@ class ContainerTarget:
         if not self._main and now - self._asked >= _ASK_S:
             self._asked = now
             self._main = self._main_pid()
+            if self._main and (ident := self._run("inspect", "--format", "{{.Id}}", self._name)):
+                self._keeper.watch(ident.strip())
         if not self._main:
             return ()
         table = tree.table()
@@ -140,9 +140,7 @@ class ContainerTarget:
         alive = [proc for proc in ([main] if main else []) + below if proc.alive]
         for proc in alive:
             self._seen.setdefault(proc.pid, proc.start)
-        pids = tuple(proc.pid for proc in alive)
-        self._belongings.look(pids)
-        return pids
+        return tuple(proc.pid for proc in alive)
 
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""
@@ -157,7 +155,7 @@ class ContainerTarget:
         while (alive := self._alive()) and time.monotonic() < deadline:
             time.sleep(0.02)
         stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in alive)
-        removed = (*left.removed, *self._belongings.remove())
+        removed = (*left.removed, *self._keeper.removed)
         return Remains(tuple(self._seen), removed, left.stuck + stuck, said)
 
     def _alive(self) -> list[tree.Proc]:

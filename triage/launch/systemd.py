@@ -25,7 +25,6 @@ from pathlib import Path
 from triage.core.launch import LaunchSpec, Unit
 from triage.errors import HostError, UsageError, hint
 from triage.launch import tree, unitfile
-from triage.launch.belongings import Belongings
 from triage.launch.keeper import Keeper
 from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
@@ -62,7 +61,6 @@ class SystemdTarget:
         self._over = False  # the unit is not active any more
         self._asked = 0.0
         self._keeper: Keeper | None = None
-        self._belongings = Belongings()
 
     def start(self) -> None:
         """Install the unit and start it; see Target."""
@@ -77,6 +75,7 @@ class SystemdTarget:
                 [*call, "reset-failed", self._name],
             ],
             [f"{self._file}.d", str(self._file), str(self._folder)],
+            group=self._name,
         )
         self._keeper.start()
         variables = self._folder / "environment"
@@ -168,7 +167,7 @@ class SystemdTarget:
             os.close(self._output)
             self._output = -1
         stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in left)
-        return Remains(tuple(self._seen), tuple(self._belongings.remove()), stuck, said)
+        return Remains(tuple(self._seen), self._keeper.removed, stuck, said)
 
     def _require_manager(self) -> None:
         runs = Path("/run/systemd/system").is_dir()
@@ -220,7 +219,6 @@ class SystemdTarget:
         for pid in self._pids:
             if pid not in self._seen and (proc := tree.look(pid)) is not None:
                 self._seen[pid] = proc.start
-        self._belongings.look(self._pids)
 
     def _show(self) -> dict[str, str]:
         asked = (
