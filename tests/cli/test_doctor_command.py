@@ -89,6 +89,17 @@ def test_a_command_is_examined_with_the_machine(triage: Run, tmp_path: Path) -> 
     assert "no-gpu" not in found, "the command runs on the CPU"
 
 
+def test_a_file_of_flags_only_stands_for_a_server(triage: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m/config.json").write_text('{"num_attention_heads": 64}')
+    (tmp_path / "config.yaml").write_text("model-path: ./m\ntp-size: 3\n")
+    document = json.loads(triage("doctor", "config.yaml", "--json").stdout)
+    found = {f["id"] for f in document["findings"]}
+    assert "heads" in found
+    gpus = {c["id"]: c["state"] for c in document["checks"]}["no-gpu"]
+    assert gpus in ("found", "sound"), "it wants a GPU"
+
+
 def test_a_recipe_is_examined_with_everything_that_is_wanted(triage: Run, faulty: FakeGpus) -> None:
     faulty.set("all.numa=0", "all.name=NVIDIA H100 PCIe", "all.capability=90", "all.fabric_state=0")
     recipe = RECIPE.replace("[PYTHON, engine.py]", "[python3, -m, sglang.launch_server]")

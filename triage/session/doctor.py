@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 30_000  # Source: SGLang 0.5.23, server_args.py
 BOOTSTRAP_PORT = 8998
+SERVER = ("python3", "-m", "sglang.launch_server")  # of a file that holds flags only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def _launch_of(target: Path) -> tuple[Launch, bool]:
     command = read_command_file(target, flag_table())
     unknown = tuple(note for note in command.notes if " is no flag of " in note)
     launch = replace(
-        _launch(command.config, {}, command.program, Path(command.cwd or ".")),
+        _launch(command.config, {}, command.program or SERVER, Path(command.cwd or ".")),
         wrapper=command.wrapper,
         problems=command.problems,
         unknown=unknown,
