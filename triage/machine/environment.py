@@ -40,7 +40,11 @@ _TORCH_SYMBOLS = ("_ZN3c10", "_ZNK3c10", "_ZN2at", "_ZNK2at", "_ZN5torch", "_ZNK
 _SYSTEM = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib", "usr/local/cuda/lib64",
            "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu",
            "usr/lib/aarch64-linux-gnu")  # fmt: skip
-_DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")  # of the driver: the GPU checks tell about it
+# Of the driver, about which the GPU checks tell; and of the C library, which every Python has.
+_GIVEN = frozenset({
+    "libcuda.so.1", "libnvidia-ml.so.1", "libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1",
+    "libpthread.so.0", "libutil.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1",
+})  # fmt: skip
 _TYPE = re.compile(r"""model_type\s*(?::\s*\w+)?\s*=\s*["']([\w.-]+)["']""")
 _MAPPED = re.compile(r"""["']([\w.-]+)["']\s*[,:]\s*["']\w+Config["']""")
 _QUOTED = re.compile(r"""["']([\w.-]{2,40})["']""")
@@ -171,11 +175,11 @@ def _libraries(
 
 
 def _missing(wants: Needs, places: Sequence[Path]) -> tuple[str, ...]:
-    """Needed libraries that none of the places has; the driver's own are not looked for."""
+    """Needed libraries that none of the places has."""
     return tuple(
         name
         for name in wants.libraries
-        if name not in _DRIVER and not any((place / name).exists() for place in places)
+        if name not in _GIVEN and not any((place / name).exists() for place in places)
     )
 
 

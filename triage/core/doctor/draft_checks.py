@@ -272,10 +272,10 @@ def flags(facts: Facts) -> Iterator[Hit]:
         if right:
             yield Hit(f"{name}.", (note,), right)
         else:
-            say = note.partition(";")[0]
-            yield Hit(
-                f"{say}.", (note,), f"leave {say.split()[0]} out, unless a fork has it", "warning"
-            )
+            say, _, now = note.partition("; an older release had it: now ")
+            say = say.partition(";")[0]
+            fix = now or f"leave {say.split()[0]} out, unless a fork has it"
+            yield Hit(f"{say}.", (note,), fix, "warning")
 
 
 @check(

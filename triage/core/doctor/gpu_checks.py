@@ -407,13 +407,16 @@ def mig(facts: Facts) -> Iterator[Hit]:
 )
 def compute_mode(facts: Facts) -> Iterator[Hit]:
     """The GPU admits one process only, or none."""
+    modes: dict[str, list[int]] = {}
     for gpu in known(facts.gpus).devices:
-        mode = known_or(gpu.compute_mode, "shared")
+        modes.setdefault(known_or(gpu.compute_mode, "shared"), []).append(gpu.index)
+    for mode, indexes in modes.items():
         if mode != "shared":
+            are = "is" if len(indexes) == 1 else "are"
             yield Hit(
-                f"GPU {gpu.index} is in compute mode {mode}.",
+                f"{numbers(indexes)} {are} in compute mode {mode}.",
                 (f"NVML: compute mode {mode}",),
-                f"nvidia-smi -i {gpu.index} -c DEFAULT",
+                f"nvidia-smi -i {','.join(map(str, indexes))} -c DEFAULT",
             )
 
 
@@ -450,17 +453,21 @@ def clocks_held_down(facts: Facts) -> Iterator[Hit]:
 )
 def vgpu(facts: Facts) -> Iterator[Hit]:
     """A share of a GPU, by NVML or by a name such as A40-48Q."""
-    for gpu in known(facts.gpus).devices:
-        profile = gpu.name.split()[-1].rpartition("-")[2]
-        named = profile[:-1].isdigit() and profile[-1:] in "QCAB"
-        if known_or(gpu.virtual, "") == "vgpu" or named:
-            several = not isinstance(facts.launch, Unavailable) and facts.launch.tp > 1
-            yield Hit(
-                f"GPU {gpu.index} is a virtual one: {gpu.name}.",
-                (f"NVML: {gpu.name}",),
-                "use a GPU that is passed through whole, or --tp-size 1",
-                "error" if several else None,
-            )
+    shares = [g for g in known(facts.gpus).devices if _is_a_share(g)]
+    if shares:
+        several = not isinstance(facts.launch, Unavailable) and facts.launch.tp > 1
+        yield Hit(
+            f"{numbers([g.index for g in shares])}: shares of a GPU, {shares[0].name}.",
+            (f"NVML: {shares[0].name}",),
+            "use a GPU that is passed through whole, or --tp-size 1",
+            "error" if several else None,
+        )
+
+
+def _is_a_share(gpu: Gpu) -> bool:
+    profile = gpu.name.split()[-1].rpartition("-")[2] if gpu.name.strip() else ""
+    named = profile[:-1].isdigit() and profile[-1:] in "QCAB"
+    return known_or(gpu.virtual, "") == "vgpu" or named
 
 
 @check(
@@ -474,14 +481,14 @@ def vgpu(facts: Facts) -> Iterator[Hit]:
 )
 def gpu_too_old(facts: Facts) -> Iterator[Hit]:
     """Compute capability below what the wheels are built for."""
-    for gpu in used(facts):
-        capability = known(gpu.capability)
-        if capability < OLDEST:
-            yield Hit(
-                f"GPU {gpu.index} ({gpu.name}) is older than the kernels support.",
-                (f"compute capability {capability[0]}.{capability[1]}; 8.0 is the oldest",),
-                "use an Ampere GPU or a newer one",
-            )
+    old = [gpu for gpu in used(facts) if known(gpu.capability) < OLDEST]
+    if old:
+        major, minor = known(old[0].capability)
+        yield Hit(
+            f"{numbers([gpu.index for gpu in old])}, {old[0].name}: too old for the kernels.",
+            (f"compute capability {major}.{minor}; 8.0 is the oldest",),
+            "use an Ampere GPU or a newer one",
+        )
 
 
 CHECKS = (

@@ -76,7 +76,7 @@ def fabric_manager_missing(facts: Facts) -> Iterator[Hit]:
     if not known(facts.host.fabric_manager).running:
         yield Hit(
             "There are NVSwitches, and no fabric manager runs.",
-            (f"{len(switches)} devices like /dev/{switches[0]}", "no process nv-fabricmanager"),
+            (f"{len(switches)} of /dev/{switches[0]} and its like", "no process nv-fabricmanager"),
             f"apt install nvidia-fabricmanager-{gpus.driver.split('.')[0]}"
             " && systemctl enable --now nvidia-fabricmanager",
         )

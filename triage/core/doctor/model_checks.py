@@ -56,11 +56,10 @@ def _backends(facts: Facts) -> list[str]:
 
 
 def _lower_tp(value: int, tp: int, step: int = 1) -> str:
-    """The nearest smaller TP size with which a size divides, as a flag."""
-    for smaller in range(tp - 1, 0, -1):
-        if value % smaller == 0 and (value // smaller) % step == 0:
-            return f"--tp-size {smaller}"
-    return "--tp-size 1"
+    """The nearest usual smaller TP size with which a size divides, as a flag."""
+    usual = (n for n in range(tp - 1, 0, -1) if tp % n == 0 or n & (n - 1) == 0)
+    fits = (n for n in usual if value % n == 0 and (value // n) % step == 0)
+    return f"--tp-size {next(fits, 1)}"
 
 
 @check(
@@ -169,6 +168,8 @@ def _cut(facts: Facts, model: Model, block: int, what: str, names: Sequence[str]
         if width % parts or (width // parts) % block:
             share = f"{width // parts}" if width % parts == 0 else f"{width}/{parts}"
             fix = _lower_tp(width, parts, block)
+            if name == SMALL:
+                fix = "install sglang 0.5.9 or newer"
             yield Hit(
                 f"{name} {width} over {parts} ranks is {share}, no multiple of the {what} {block}.",
                 (f"config.json: {name} {width}, {what} {block}", f"--tp-size {tp}"),

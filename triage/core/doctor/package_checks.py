@@ -131,9 +131,11 @@ def driver_too_old(facts: Facts) -> Iterator[Hit]:
     for name, packages in python.packages.items():
         if name.startswith("nvidia-cuda-runtime"):
             wanted[name] = max((p.version for p in packages), key=release)
+    told: set[int] = set()
     for name, text in wanted.items():
         needs = release(text)[:2]
-        if needs and needs[0] > driver[0]:
+        if needs and needs[0] > driver[0] and needs[0] not in told:
+            told.add(needs[0])  # torch and its runtime are one matter
             compat = facts.host.compat_libcuda
             yield Hit(
                 f"{name} needs CUDA {'.'.join(map(str, needs))}, and the driver knows"
