@@ -182,8 +182,8 @@ def hicache_memory(facts: Facts) -> Iterator[Hit]:
     room = min(free, limit if limit is not None else free)
     total = known(facts.host.memory_total_mib)
     told = [
-        f"{each} GB x {launch.local_ranks} rank{'s' * (launch.local_ranks > 1)}{' x 2 pools' if twice else ''}"
-        f" = {wanted / 1024:.0f} GiB",
+        f"{each} GB x {launch.local_ranks} rank{'s' * (launch.local_ranks > 1)}"
+        f"{' x 2 pools' if twice else ''} = {wanted / 1024:.0f} GiB",
         f"{free / 1024:.0f} GiB available"
         + (f", limit of the container {limit / 1024:.0f} GiB" if limit is not None else ""),
         "SGLang keeps 10 GiB free",
