@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from command_line import Run, is_an_error, typed
 
-from triage.replay.landscape import Ending, write_landscape
-
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "recipes/kimi-k2.6-b300.yaml"
 TINY = """\
@@ -41,26 +39,37 @@ def test_the_founding_recipe_gets_its_advice(triage: Run) -> None:
         assert part in text, part
 
 
-@pytest.mark.real
-def test_a_session_counts_what_its_launches_showed(triage: Run, tmp_path: Path) -> None:
-    lost = Ending(
-        ends="exception", phase="weight-load", exception="ValueError", message="no such rank"
-    )
-    both = {frozenset[str](): Ending(ends="starts"), frozenset({"enable-nccl-nvls"}): lost}
-    write_landscape(tmp_path / "l.yaml", both)
-    path = tmp_path / "r.yaml"
-    path.write_text(
-        "schema: triage.recipe/1\nname: tiny\nengine: replay\nlandscape: l.yaml\nspeed: 1000\n"
-        "baseline: {flags: {model-path: /m/Kimi-K2.6}}\nwanted: [{flag: enable-nccl-nvls}]\n"
-    )
-    done = triage("bisect", path, "--session", "s")
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(triage("advise", "s", "--gpu", "B300", "--json").stdout)
-    assert shown["simulated"]
-    nvls = next(o for o in shown["options"] if o["key"] == "enable-nccl-nvls")
-    assert nvls["status"] == "fails"
-    assert nvls["chance_why"].startswith("unnamed: fails of something unnamed")
-    assert triage("advise", "s", "--gpu", "B300").stdout.startswith("simulated launches: ")
+def test_a_session_counts_what_its_launches_showed() -> None:
+    from triage.core.advice.values import Status
+    from triage.core.search.recommend import Recommendation
+    from triage.core.trials import FailingSet
+    from triage.recipe import load_recipe
+    from triage.session.advise import _chances
+    from triage.session.logs import flag_table
+
+    def failing(cause: str | None, *items: str) -> FailingSet:
+        return FailingSet(
+            items=frozenset(items), signature=cause or "v1:0", cause=cause, title="",
+            phase="graph-capture", entry=2,
+        )  # fmt: skip
+
+    found = Recommendation(
+        reason="found", say="", items=frozenset({"enable-nccl-nvls"}),
+        sets=(
+            failing("nonetype-capture-batch-field", "ep-size"),
+            failing("cublas-mla-absorb-bmm", "ep-size", "enable-nccl-nvls"),
+            failing(None, "enable-flashinfer-allreduce-fusion"),
+        ),
+    )  # fmt: skip
+    problem = load_recipe(RECIPE, flag_table()).problem
+    chances = _chances(problem, found)
+    assert {key: status for key, (status, _) in chances.items()} == {
+        "ep-size": Status.FAILS, "enable-nccl-nvls": Status.WORKS,
+        "enable-flashinfer-allreduce-fusion": Status.FAILS,
+    }  # fmt: skip
+    assert chances["ep-size"][1].share == pytest.approx(0.15 * 0.15), "two faults in series"
+    assert chances["enable-flashinfer-allreduce-fusion"][1].why.startswith("unnamed: fails of")
+    assert _chances(problem, None)["ep-size"][0] is Status.UNTRIED
 
 
 def test_the_document_fits_its_schema_and_every_constant_has_a_source(

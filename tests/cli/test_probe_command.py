@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Run, is_an_error, typed
 
+from triage.core.probes.results import Finding
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -146,27 +148,22 @@ def test_products_that_work_alone_move_the_founding_case_away_from_cublas(
     )
 
 
-def test_the_runbook_of_a_session_tells_what_its_probes_found(triage: Run, tmp_path: Path) -> None:
-    from triage.replay.landscape import Ending, write_landscape
+def test_a_session_gives_its_diagnoses_what_its_probes_found(tmp_path: Path) -> None:
+    from triage.core.probes.results import ProbeResult
+    from triage.render.probe_document import probe_document
+    from triage.session.logs import classify
+    from triage.session.probe import stored_probes, with_probes
+    from triage.store import SessionFolder
 
-    lost = Ending(
-        ends="exception", phase="graph-capture", exception="RuntimeError",
-        message="CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
-    )  # fmt: skip
-    write_landscape(
-        tmp_path / "l.yaml", {frozenset(): Ending(ends="starts"), frozenset({"flag-a"}): lost}
-    )
-    (tmp_path / "r.yaml").write_text(
-        "schema: triage.recipe/1\nname: t\nengine: replay\nlandscape: l.yaml\nspeed: 1000\n"
-        "baseline: {flags: {model-path: /m}}\nwanted: [{flag: flag-a}]\n"
-    )
-    assert triage("bisect", "r.yaml", "--session", "s").returncode == 0
-    cold = {"event": "experiment", "name": "cold", "outcome": "passed"}
-    warm = {"event": "experiment", "name": "warm", "outcome": "passed"}
-    python = stand_in(tmp_path, START, warm, cold, {"event": "end"})
-    done = triage("probe", "--for", "s", "--python", python)
-    assert done.returncode == 0, done.stderr
-    assert "cublas-create-failed: confidence" in done.stdout
-    text = " ".join(triage("runbook", "s", "-o", "-").stdout.split())
-    assert "probe graph-capture" in text
-    assert "It needs no warm-up" in text
+    facts = {"digest": "", "name": "run", "engine": "sglang", "simulated": False, "replay": None}
+    session = SessionFolder.create(tmp_path / "s", {**facts, "sources": {}})
+    before = classify(str(gloo_log()))
+    assert with_probes(session, before) == before
+    found = Finding(cause="gloo-hostname-loopback", effect="refutes", why="it resolves")
+    (tmp_path / "s/probes").mkdir()
+    result = ProbeResult(probe="rendezvous", outcome="done", findings=(found,), meaning=("Fine.",))
+    session.write("probes/rendezvous.json", probe_document(result))
+    session.write("probes/multicast.json", "{}")
+    assert stored_probes(session) == (result,)
+    assert before.confidence == "high"
+    assert with_probes(session, before).confidence == "medium"
