@@ -205,6 +205,9 @@ class Diagnosis(Document):
     failed."""
     came_up: Line | None
     """Number of the line by which a later start was ready; null if none was."""
+    standstill: list[str]
+    """Where the processes of a silent launch stood, from their stacks, the odd one out first;
+    empty for a log alone."""
     explain: list[Explained]
     """How the root was chosen: the candidates, what each step left out, the root."""
     fingerprint_of: str

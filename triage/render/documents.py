@@ -54,6 +54,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
         "also": [{"cause": a.cause, "confidence": a.confidence} for a in d.also],
         "starts": d.starts,
         "came_up": d.came_up,
+        "standstill": list(d.standstill),
         "explain": [
             {
                 "step": e.step,

@@ -45,6 +45,8 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     lines += _root(d)
     lines += _because(d)
     lines += _reached(d)
+    for sentence in d.standstill:
+        lines += _labelled("stacks", sentence)
     for decoy in d.decoys[:3]:
         lines += _labelled("ignore", f"line {decoy.line}: {decoy.why}")
     lines += _consequences(d)

@@ -114,6 +114,21 @@ def classify(
         ) from error
 
 
+def with_stacks(diagnosis: Diagnosis, stacks: str) -> Diagnosis:
+    """The diagnosis of a silent launch with what its stacks say; `stacks` is their file, or ""."""
+    if not stacks:
+        return diagnosis
+    from dataclasses import replace
+
+    from triage.core.log.standstill import sentences
+
+    try:
+        text = Path(stacks).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return diagnosis
+    return replace(diagnosis, standstill=sentences(text))
+
+
 def classify_text(text: str, *, source: str, outcome: Outcome | None = None) -> Diagnosis:
     """The diagnosis of a log that is no file; `source` is the name it is given."""
     raw = text.encode(errors="replace")

@@ -18,7 +18,7 @@ from triage.errors import UsageError, hint
 from triage.finder import fast
 from triage.launch import free_port, launch
 from triage.render.documents import diagnosis_document
-from triage.session.logs import causes, classify, flag_table
+from triage.session.logs import causes, classify, flag_table, with_stacks
 from triage.store import SessionFolder
 
 DEFAULT_PORT = 30000  # Source: SGLang 0.5.23, server_args.py
@@ -68,7 +68,7 @@ def run_once(
         capture = launch(spec, session.trial_folder(1), Live(causes(), finder=fast), on_event=say)
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
-    diagnosis = classify(capture.log, outcome=capture.outcome)
+    diagnosis = with_stacks(classify(capture.log, outcome=capture.outcome), capture.stacks)
     session.write("diagnosis.json", diagnosis_document(diagnosis))
     return Once(capture=capture, diagnosis=diagnosis)
 
