@@ -36,6 +36,7 @@ def test_the_next_launch_is_told_with_its_reason_and_nothing_is_launched(
     assert done.returncode == 0
     told = json.loads(done.stdout)
     assert (told["made"], told["ended"]["reason"]) == (2, "budget")
+    assert told["forecast"]["minutes"] >= 0
     (trial,) = told["trials"]
     assert trial["number"] == 3
     assert trial["why"].startswith("Does ")

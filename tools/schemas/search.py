@@ -126,6 +126,8 @@ class Forecast(Closed):
     """At least."""
     most: Count
     """At most, in nine of ten searches."""
+    minutes: float | None
+    """Minutes until then, at the mean of the launches so far; null before any."""
 
 
 class Ended(Closed):

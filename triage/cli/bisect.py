@@ -189,7 +189,7 @@ def _bisect(
 
 def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
     """Where the session lies, before anything that takes long, and what it will cost."""
-    from triage.core.search.plan import forecast
+    from triage.core.search.plan import forecast, minutes_left
 
     low, high = forecast(search.recipe.problem)
     simulated = " (simulated)" if search.replay else ""
@@ -198,6 +198,9 @@ def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
         console.talk("this search has its answer; --fresh launches anew")
     elif journal.entries:
         console.talk(f"resumed with {len(journal.entries)} finished trials")
+        _, most = forecast(search.recipe.problem, journal.entries)
+        if minutes := minutes_left(journal.entries, most):
+            console.talk(f"forecast: at most {most} trials in all, {minutes:.0f} minutes more")
     else:
         console.talk(f"forecast: {low} to {high} launches")
         _foresee(search)

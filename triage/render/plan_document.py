@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from triage.core.search.explain import what
+from triage.core.search.plan import minutes_left
 from triage.core.trials import Done, Entry, Problem, Trial
 from triage.render.documents import Json, config_document
 
@@ -33,13 +34,18 @@ def plan_document(
         ended: Why nothing is launched any more.
         ahead: Launches of the whole search: the fewest, and the most in 9 of 10 cases.
     """
+    minutes = minutes_left(journal, ahead[1])
     return {
         "schema": "triage.plan/1",
         "session": str(session),
         "name": problem.name,
         "goal": problem.goal,
         "made": len(journal),
-        "forecast": {"fewest": ahead[0], "most": ahead[1]},
+        "forecast": {
+            "fewest": ahead[0],
+            "most": ahead[1],
+            "minutes": None if minutes is None else round(minutes, 1),
+        },
         "trials": [
             {
                 "number": len(journal) + place,
@@ -65,9 +71,11 @@ def plan_text(
     ahead: tuple[int, int],
 ) -> str:
     """The same for people."""
-    lines = [f"{len(journal)} launches made; {ahead[0]} to {ahead[1]} in all."]
+    minutes = minutes_left(journal, ahead[1])
+    long = "" if minutes is None else f", {minutes:.0f} minutes more at most"
+    lines = [f"{len(journal)} trials made; {ahead[0]} to {ahead[1]} in all{long}."]
     if ended is not None:
-        lines = [f"{len(journal)} launches made; it has ended ({ended.reason}): {ended.say}"]
+        lines = [f"{len(journal)} trials made; it has ended ({ended.reason}): {ended.say}"]
     for place, trial in enumerate(trials, 1):
         lines += [f"next, launch {len(journal) + place}: {what(problem, trial.items)}", trial.why]
     return "\n".join(lines)

@@ -312,6 +312,14 @@ def forecast(problem: Problem, journal: Sequence[Entry] = ()) -> tuple[int, int]
     return min(len(journal) + 1, most), most
 
 
+def minutes_left(journal: Sequence[Entry], most: int) -> float | None:
+    """Minutes until `most` trials are made, at the mean of the launches so far; None before any."""
+    launched = [entry.seconds for entry in journal if entry.rung == "full"]
+    if not launched:
+        return None
+    return max(0, most - len(journal)) * sum(launched) / len(launched) / 60
+
+
 def _unopened(problem: Problem) -> Belief:
     """What would be believed if all that is wanted failed, nobody knows how."""
     wanted = heaviest(distinct(problem)) or NOTHING
