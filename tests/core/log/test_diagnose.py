@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -276,11 +277,16 @@ BIG = Cause(
 
 
 def test_remedies_are_filled_in() -> None:
-    first, second = found(BEGIN + FATAL, BIG).remedies
+    (first,) = found(BEGIN + FATAL, BIG).remedies
     assert first.say == "Use 100"
     assert first.changes == (SetFlag("page-size", "100"), SetFlag("x", value=True))
     assert (first.disposition, first.cost, first.evidence) == ("lossy", "c", "e")
-    assert second.changes == (UnsetFlag("page-size"), SetEnv("A", "1"))
+
+
+def test_a_remedy_without_its_value_is_told_only_where_there_is_no_other() -> None:
+    (only,) = found(BEGIN + FATAL, replace(BIG, remedies=BIG.remedies[1:])).remedies
+    assert only.open
+    assert only.changes == (UnsetFlag("page-size"), SetEnv("A", "1"))
 
 
 def test_suspects_are_flags_that_the_launch_has() -> None:
