@@ -15,7 +15,7 @@ from typing import Any
 
 HEAD = """# Real failures, mended from their logs
 
-Written by `make e2e-full`, {date}, commit {commit}. Do not edit.
+Written by `make e2e-full`, {date}, commit {commit}. Rows of earlier sittings are kept. Do not edit.
 
 SGLang 0.5.23 on two CPU cores without a GPU, tiny models with random weights, other work on the
 machine. Each launch fails, its log goes to `triage confirm --from-log`, and nobody types anything
