@@ -93,14 +93,14 @@ FAILURES = {
     ),
     "no-memory-for-the-pool": Failure(
         "a memory fraction that leaves no KV pool", (), "kv-pool-no-memory-left",
-        fraction="0.0001",
+        fraction="0.00001",
     ),
     "tiny-pool": Failure(
         "a KV pool of eight tokens", (), "kv-pool-smaller-than-context", tokens="8",
     ),
     "one-page": Failure(
         "a pool of one page: a silent hang in the warm-up", ("--page-size", "64"),
-        "warmup-never-scheduled", tokens="64", quiet="25s",
+        "warmup-never-scheduled", tokens="64",
     ),
     "busy-port": Failure(
         "a port on which somebody listens already", (), "http-port-in-use", busy=True,
