@@ -7,6 +7,7 @@ Not: making them (checks.py).
 from __future__ import annotations
 
 from triage.core.doctor import (
+    backend_checks,
     container_checks,
     draft_checks,
     file_checks,
@@ -28,6 +29,7 @@ CHECKS: tuple[Check, ...] = (
     *container_checks.CHECKS,
     *file_checks.CHECKS,
     *model_checks.CHECKS,
+    *backend_checks.CHECKS,
     *draft_checks.CHECKS,
 )
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from triage.core.doctor.backend_checks import MLA_BACKENDS
 from triage.core.doctor.checks import Hit, check
 from triage.core.doctor.facts import Facts
 from triage.core.doctor.gpu_checks import used
-from triage.core.doctor.model_checks import MLA_BACKENDS, derived_context
+from triage.core.doctor.model_checks import derived_context
 from triage.core.machine.facts import Unavailable, known, known_or
 from triage.core.machine.gpus import Gpu
 from triage.core.machine.models import Model
