@@ -83,6 +83,7 @@ DRAFT: dict[str, Any] = {
 }  # fmt: skip
 COMMAND = "python -m sglang.launch_server --model-path {model} --tp-size 8"
 GB = 1 << 30
+_OTHER_MACHINE, _NO_FILTER = 77, 78
 
 
 class Node:
@@ -299,7 +300,9 @@ def in_process(node: Node, how: Mapping[str, Any], command: str) -> dict[str, An
 
     def before() -> None:
         if "memlock_kib" in how:
+            _, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
             size = how["memlock_kib"] * 1024
+            size = size if hard == resource.RLIM_INFINITY else min(hard, size)
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (size, size))
         if "deny" in how:
             _deny(how["deny"])
@@ -309,6 +312,8 @@ def in_process(node: Node, how: Mapping[str, Any], command: str) -> dict[str, An
         env={**os.environ, **node.gpus.env, "PATH": f"{node.folder}/venv/bin:/usr/bin:/bin"},
         capture_output=True, check=False, timeout=60, preexec_fn=before,
     )  # fmt: skip
+    if done.returncode in (_OTHER_MACHINE, _NO_FILTER):
+        pytest.skip("calls can not be forbidden here")
     assert done.stderr == b"", done.stderr
     found = json.loads(done.stdout)
     assert isinstance(found, dict)
@@ -319,7 +324,7 @@ def _deny(calls: list[str]) -> None:
     """Let the kernel answer EPERM to these calls, as a container's runtime does."""
     numbers = {"set_mempolicy": 238, "clone3": 435}
     if platform.machine() != "x86_64":
-        os._exit(77)
+        os._exit(_OTHER_MACHINE)
     # Load the call's number; on a match jump to the last line; allow; refuse with EPERM.
     lines = [(0x20, 0, 0, 0)]
     wanted = [numbers[name] for name in calls]
@@ -332,7 +337,7 @@ def _deny(calls: list[str]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(38, 1, 0, 0, 0)  # no new privileges
     if libc.prctl(22, 2, header, 0, 0):  # seccomp, filter
-        os._exit(78)
+        os._exit(_NO_FILTER)
 
 
 @contextmanager
