@@ -612,3 +612,10 @@ def test_several_trials_at_once_give_the_same_answer(seed: int, k: int) -> None:
         for trial in step:
             journal.append(entry_for(trial, len(journal) + 1, oracle(trial.items)))
     assert_right(problem, oracle, journal, step)
+
+
+def test_a_cause_of_everything_that_is_wanted_is_named() -> None:
+    problem = problem_of(dict.fromkeys("abc", 1.0), goal="first")
+    journal, done = search(problem, lambda s: CUBLAS if s == problem.keys() else STARTS)
+    assert done.level == "proved"
+    assert [(s.items, s.minimal) for s in suspected(problem, journal)] == [(problem.keys(), True)]

@@ -48,7 +48,7 @@ def _of(belief: Belief, goal: str) -> tuple[Suspected, ...]:
     chances = marginals(belief)
     causes, _ = truth(belief)
     if goal == "first" or not causes:
-        causes = [(s.mask, s.failure) for s in shown(belief) if s.mask != space.full]
+        causes = [(s.mask, s.failure) for s in shown(belief) if s.proved or s.mask != space.full]
     found = [
         Suspected(
             items=frozenset(space.keys[j] for j in space.bits(mask & ~space.repairs)),
