@@ -26,6 +26,8 @@ from triage.render.advice_figure import figure_svg
 INSTALL = "pip install 'sglang-triage[report]'"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH = 720  # pixels of a whole picture, at which its text has its nominal size
+SCALE = 1.15  # of that size, where the page has room
+BROAD = 520  # pixels; a broader picture is scrolled on a narrow page, not made unreadable
 FILLS = (
     "var(--good-fill)",
     "url(#hatch-same)",
@@ -82,11 +84,12 @@ def _safe(svg: str) -> str:
                 return ""
             if name.startswith("aria-") or name in ("role", "class"):
                 del node.attrib[name]
-    width, height = root.get("width", "1"), root.get("height", "1")
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.set("viewBox", f"0 0 {width} {height}")
-    root.set("class", "chart")
+    width, height = (float(root.get(name, "1")) for name in ("width", "height"))
+    root.attrib.pop("version", None)
+    root.set("viewBox", f"0 0 {width:g} {height:g}")
+    root.set("width", f"{width * SCALE:.0f}")
+    root.set("height", f"{height * SCALE:.0f}")
+    root.set("class", "chart broad" if width > BROAD else "chart")
     return Xml.tostring(root, encoding="unicode")
 
 

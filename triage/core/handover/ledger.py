@@ -64,8 +64,10 @@ def escalate(found: Investigation) -> Iterable[Block]:
             f"No cause is known for this failure (fingerprint {told.fingerprint}); if it comes up "
             "again, on this or another machine, it is worth a report."
         )
+    gone = plan.drop or plan.change
+    needed = "What is dropped is needed after all" if gone else "The failure stands in the way"
     steps.append(
-        "What is dropped is needed after all: report the failure to the engine's authors. The "
+        f"{needed}: report the failure to the engine's authors. The "
         f"report, with a command that starts beside one that fails: {found.command('issue')}"
     )
     yield Bullets(tuple(steps))
