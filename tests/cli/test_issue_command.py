@@ -83,7 +83,7 @@ def test_a_log_makes_a_report_without_names_and_secrets(triage: Run, tmp_path: P
     assert "https://github.com/sgl-project/sglang/issues/new" in done.stderr
 
 
-@pytest.mark.parametrize("word", ["x" * 300_000, "\U0001f525" * 100_000, "`" * 200_000])
+@pytest.mark.parametrize("word", ["\U0001f525" * 100_000, "`" * 200_000])
 def test_no_report_is_longer_than_the_site_takes(tmp_path: Path, word: str) -> None:
     log = tmp_path / "a.log"
     frames = "".join(f'  File "/x/{n}.py", line 1, in f\n    {word[:2000]}\n' for n in range(150))
@@ -109,7 +109,7 @@ def test_a_log_of_vllm_is_reported_in_its_own_form(case: Path) -> None:
 
 def failing() -> list[Path]:
     named = sorted(p for p in CASES.iterdir() if not p.name.startswith(("healthy--", "hung--")))
-    return named[::25]
+    return named[::40]
 
 
 @pytest.mark.parametrize("case", failing(), ids=lambda p: p.name)
