@@ -89,9 +89,10 @@ fuzz: MINUTES = 10
 fuzz: install  ## feed the classifier what no server wrote, for MINUTES=10
 	$(BIN)/python -m bench.fuzz --minutes $(MINUTES)
 
-knowledge: install  ## check the cause files, write the index that classify reads
+knowledge: install  ## check the cause files, write the index that classify reads and docs/causes
 	$(BIN)/triage causes check
 	$(BIN)/python -m triage.knowledge.index
+	$(BIN)/python tools/make_pages.py
 
 schema: install  ## write docs/schema from the models
 	$(BIN)/python tools/make_schemas.py
