@@ -46,7 +46,9 @@ def _short(reason: str) -> str:
 def main(rows: Path, page: Path) -> None:
     """Write the page."""
     found = [json.loads(text) for text in rows.read_text(encoding="utf-8").splitlines()]
-    last = {row["name"]: row for row in found}
+    every = {row["name"]: row for row in found}
+    last = {name: row for name, row in every.items() if "said" not in row}
+    others = [row for row in every.values() if "said" in row]
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         capture_output=True, text=True, check=False,
@@ -54,6 +56,9 @@ def main(rows: Path, page: Path) -> None:
     head = HEAD.format(date=datetime.now(UTC).date().isoformat(), commit=commit or "unknown")
     works = sum(row["works"] for row in last.values())
     end = f"\n{works} of {len(last)} ended in a server that answered.\n"
+    if others:
+        end += "\n| also played | came out as |\n|---|---|\n"
+        end += "".join(f"| {row['what']} | {row['said']} |\n" for row in others)
     page.write_text(head + "\n".join(map(line, last.values())) + "\n" + end, encoding="utf-8")
     print(page.read_text(encoding="utf-8"))
 

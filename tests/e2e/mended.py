@@ -168,11 +168,16 @@ def mend(name: str, folder: Path) -> dict[str, Any]:
         "failed_s": round(failed_s),
         "seconds": round(time.monotonic() - began),
     }
+    note(row)
+    return {**row, "exit": done.returncode, "found": found, "run_exit": run.returncode}
+
+
+def note(row: dict[str, Any]) -> None:
+    """Keep a row for the table; one with `said` is no mended failure but another result."""
     sys.stderr.write(f"{json.dumps(row)}\n")
     if rows := os.environ.get("MENDING_ROWS"):
         with Path(rows).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
-    return {**row, "exit": done.returncode, "found": found, "run_exit": run.returncode}
 
 
 def _word(change: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from mended import ENV, FAILURES, ROOT, Failure, late_listener, mend, triage
+from mended import ENV, FAILURES, ROOT, Failure, late_listener, mend, note, triage
 from traces import Descendants
 
 QUICK = ("wrong-value", "another-engines-flags", "page-and-chunk")  # a start each
@@ -99,6 +99,8 @@ def test_a_stranger_on_the_port_is_the_reason(
     assert shown.starts[0].cause == "http-port-in-use"
     assert "http-port-in-use" in shown.reason
     assert not any(path.startswith("/generate") for path in asked), "no other is asked for answers"
+    what = "a stranger takes the port while it loads and says yes to everything"
+    note({"name": "stranger", "what": what, "said": "not confirmed: http-port-in-use"})
 
 
 class PortLater:
@@ -141,6 +143,8 @@ def test_the_largest_context_is_found_within_log2_launches(tmp_path: Path) -> No
     assert found["launches"] <= 4, "log2 of 8 values"
     causes = {a["cause"] for a in found["attempts"] if not a["works"]}
     assert causes == {"context-length-over-derived"}
+    said = f"512, in {found['launches']} launches of at most 4"
+    note({"name": "largest", "what": "the largest context of 128, 256, .., 1024", "said": said})
 
 
 # Kills the scheduler of the second start while it loads, as the kernel's OOM killer would.
@@ -183,4 +187,6 @@ def test_a_flaky_start_is_reported_with_its_counts(tmp_path: Path) -> None:
     assert (shown["flaky"], shown["confirmed"]) == (True, False)
     assert shown["count"] == {"up": 2, "starts": 3}
     assert shown["reason"].startswith("flaky: 2 of 3 starts came up; start 2: the launch failed")
-    assert time.monotonic() - began < 600
+    assert time.monotonic() - began < 800
+    what = "three starts, the scheduler of the second killed while it loads"
+    note({"name": "flaky", "what": what, "said": "flaky, 2 of 3 starts came up"})
