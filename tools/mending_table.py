@@ -56,6 +56,11 @@ def main(rows: Path, page: Path) -> None:
     head = HEAD.format(date=datetime.now(UTC).date().isoformat(), commit=commit or "unknown")
     works = sum(row["works"] for row in last.values())
     end = f"\n{works} of {len(last)} ended in a server that answered.\n"
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests/e2e"))
+    from mended import FAILURES  # noqa: PLC0415  the tests' own list
+
+    if missing := [failure.what for name, failure in FAILURES.items() if name not in last]:
+        end += f"\nNot played as they now stand: {'; '.join(missing)}.\n"
     if others:
         end += "\n| also played | came out as |\n|---|---|\n"
         end += "".join(f"| {row['what']} | {row['said']} |\n" for row in others)
