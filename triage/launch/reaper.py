@@ -1,11 +1,13 @@
 """Runs a command on a node, with everything that it starts kept below it.
 
-In:  the words of the command. Out: its exit code, once nothing of it is left.
+In:  the words of the command. Out: its exit code, once nothing of it is left. SIGTERM is passed on
+     to the command; SIGUSR1 ends everything.
 Not: imported by triage: its text goes into the job script, for a node has no triage. Standard
      library of any Python 3 only.
 
 A scheduler that tracks processes by their parents loses a daemon that left its parent. Below a
-child subreaper none does, so cancelling the job ends it too.
+child subreaper none does, so cancelling the job ends it too. The shared-memory files that the
+command's processes map are removed with them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ import ctypes
 import os
 import signal
 import sys
+
+SHM = "/dev/shm"  # noqa: S108  the place of POSIX shared memory
+LOOK_S = 0.2
 
 
 def below(root: int) -> set[int]:
@@ -34,40 +39,95 @@ def below(root: int) -> set[int]:
     return found - {root}
 
 
+def shared() -> set[str]:
+    """The files directly in /dev/shm."""
+    try:
+        return set(os.listdir(SHM))  # noqa: PTH208
+    except OSError:
+        return set()
+
+
+def mapped(names: set[str], pids: set[int]) -> set[str]:
+    """Those of the files that these processes map."""
+    found = set()
+    for pid in pids:
+        try:
+            with open("/proc/%d/maps" % pid, errors="replace") as file:  # noqa: PTH123, UP031
+                text = file.read()
+        except OSError:
+            continue
+        found |= {name for name in names if SHM + "/" + name + "\n" in text}
+    return found
+
+
+class Reaper:
+    """One command, and what it has made."""
+
+    def __init__(self) -> None:
+        self.own = os.getpid()
+        self.pid = 0  # the command; our own number once it has ended
+        self.before = shared()
+        self.made: set[str] = set()
+
+    def look(self, *_: object) -> None:
+        """Notice new shared-memory files of ours."""
+        new = shared() - self.before - self.made
+        if new:
+            self.made |= mapped(new, below(self.own))
+
+    def pass_on(self, *_: object) -> None:
+        """SIGTERM is for the command alone."""
+        if self.pid != self.own:
+            try:
+                os.kill(self.pid, signal.SIGTERM)
+            except OSError:
+                return  # it has ended by itself, and is about to be noticed
+
+    def end(self, *_: object) -> None:
+        """Kill whatever is left."""
+        self.look()
+        for other in below(self.own):
+            try:
+                os.kill(other, signal.SIGKILL)
+            except OSError:
+                continue
+
+    def run(self, argv: list[str]) -> int:
+        """Run it; the wait status of the command."""
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.execvp(argv[0], argv)  # noqa: S606
+            except OSError as error:
+                sys.stderr.write("%s: %s\n" % (argv[0], error.strerror))  # noqa: UP031
+            os._exit(127)
+        signal.signal(signal.SIGTERM, self.pass_on)
+        signal.signal(signal.SIGUSR1, self.end)
+        signal.signal(signal.SIGALRM, self.look)
+        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+        status = 0
+        while True:
+            try:
+                ended, how = os.wait()
+            except ChildProcessError:
+                break
+            if ended == self.pid:
+                status, self.pid = how, self.own
+            if self.pid == self.own:
+                self.end()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for name in self.made:
+            try:
+                os.unlink(SHM + "/" + name)  # noqa: PTH108
+            except OSError:
+                continue
+        return status
+
+
 def main(argv: list[str]) -> None:
     """Run it; ends as it ended."""
-    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.execvp(argv[0], argv)  # noqa: S606
-        except OSError as error:
-            sys.stderr.write("%s: %s\n" % (argv[0], error.strerror))  # noqa: UP031
-        os._exit(127)
-
-    def pass_on(*_: object) -> None:
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except OSError:
-            return  # it has ended by itself, and is about to be noticed
-
-    signal.signal(signal.SIGTERM, pass_on)
-    status = 0
-    while True:
-        try:
-            ended, how = os.wait()
-        except ChildProcessError:
-            break
-        if ended == pid:
-            status = how
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            pid = os.getpid()
-        if pid == os.getpid():
-            for other in below(pid):
-                try:
-                    os.kill(other, signal.SIGKILL)
-                except OSError:
-                    continue
+    status = Reaper().run(argv)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         signal.signal(number, signal.SIG_DFL)

@@ -31,6 +31,7 @@ from triage.launch.target import Ended, Remains
 _CALL_S = 30.0
 _ASK_S = 0.5
 _GONE_S = 15.0
+_REAP_S = 1.0  # for the reapers to end their nodes' processes and remove what they left
 _LONGEST = 1 << 20  # bytes of a line that are held back before it ends
 _OVER = frozenset(
     (
@@ -112,6 +113,8 @@ class SlurmTarget:
         self._secret = [self._folder / "environment", self._folder / "job.sh"]
         self._keeper = Keeper(
             [
+                ["scancel", "--signal=USR1", f"--name={self._name}"],  # to each node's reaper
+                ["sleep", str(_REAP_S)],
                 ["scancel", "--signal=KILL", "--full", f"--name={self._name}"],
                 ["scancel", f"--name={self._name}"],
             ],
@@ -166,6 +169,12 @@ class SlurmTarget:
         if not self._id:
             return
         if force:
+            self._run(["scancel", "--signal=USR1", f"{self._id}.0"])
+            deadline = time.monotonic() + _REAP_S
+            while self._ended is None and time.monotonic() < deadline:
+                self._asked = 0.0
+                self._ask()
+                time.sleep(0.05)
             self._run(["scancel", "--signal=KILL", "--full", self._id])
             self._run(["scancel", self._id])
         else:
