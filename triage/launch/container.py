@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from dataclasses import replace
 from triage.core.launch import Container, LaunchSpec
 from triage.errors import HostError, hint
 from triage.launch import tree
+from triage.launch.asking import ask
 from triage.launch.keeper import Keeper
 from triage.launch.process import ProcessTarget
 from triage.launch.sockets import own_address
@@ -152,15 +152,11 @@ class ContainerTarget:
         self._keeper.finish()
         left = self._client.close()
         deadline = time.monotonic() + _GONE_S
-        while (alive := self._alive()) and time.monotonic() < deadline:
+        while (alive := tree.living(self._seen)) and time.monotonic() < deadline:
             time.sleep(0.02)
         stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in alive)
         removed = (*left.removed, *self._keeper.removed)
         return Remains(tuple(self._seen), removed, left.stuck + stuck, said)
-
-    def _alive(self) -> list[tree.Proc]:
-        looked = [(tree.look(pid), start) for pid, start in self._seen.items()]
-        return [proc for proc, start in looked if proc and proc.alive and proc.start == start]
 
     def _main_pid(self) -> int:
         state = self._state()
@@ -183,14 +179,6 @@ class ContainerTarget:
 
     def _run(self, *words: str) -> str:
         try:
-            return subprocess.run(
-                [*self._engine, *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_CALL_S,
-                check=False,
-            ).stdout
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
+            return ask([*self._engine, *words], within_s=_CALL_S, look=self._engine[0]).stdout
+        except HostError:
+            return ""  # the client, which runs anyway, tells what is wrong with the engine

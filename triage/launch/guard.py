@@ -20,7 +20,7 @@ import select
 import signal
 import time
 
-from triage.launch import leftovers, tree
+from triage.launch import frame, leftovers, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,16 +40,13 @@ def encode_order(
 ) -> bytes:
     """What to start: the length in bytes, then that many bytes of fields, all ended by NUL."""
     variables = [f"{name}={value}" for name, value in env.items()]
-    fields = [cwd, tmpdir, str(parent), str(len(argv)), *argv, *variables]
-    body = b"".join(os.fsencode(text) + b"\0" for text in fields)
-    return str(len(body)).encode() + b"\0" + body
+    return frame.encode([cwd, tmpdir, str(parent), str(len(argv)), *argv, *variables])
 
 
 class Order:
     """The decoded order."""
 
-    def __init__(self, body: bytes) -> None:
-        fields = body.split(b"\0")[:-1]
+    def __init__(self, fields: list[bytes]) -> None:
         self.cwd, tmpdir, parent, argc = fields[:4]
         self.tmpdir = os.fsdecode(tmpdir)
         self.parent = int(parent)
@@ -60,19 +57,8 @@ class Order:
 
 def read_order(descriptor: int) -> Order | None:
     """Read the order and not a byte more; None if triage died before it was complete."""
-    length = b""
-    while not length.endswith(b"\0"):
-        digit = os.read(descriptor, 1)
-        if not digit:
-            return None
-        length += digit
-    body = b""
-    while len(body) < int(length[:-1]):
-        more = os.read(descriptor, int(length[:-1]) - len(body))
-        if not more:
-            return None
-        body += more
-    return Order(body)
+    fields = frame.read(descriptor)
+    return None if fields is None else Order(fields)
 
 
 class Guard:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from triage.launch import leftovers
+from triage.launch import frame, leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def encode_order(commands: Sequence[Sequence[str]], paths: Sequence[str], group:
     fields = [group, str(len(commands))]
     for command in commands:
         fields += [str(len(command)), *command]
-    body = b"".join(os.fsencode(field) + b"\0" for field in (*fields, *paths))
-    return str(len(body)).encode() + b"\0" + body
+    return frame.encode([*fields, *paths])
 
 
 class Keeper:
@@ -108,21 +107,6 @@ class Keeper:
         return tuple(rest for kind, _, rest in records if kind == "failed")
 
 
-def _fields(descriptor: int) -> list[str] | None:
-    """The order; None if triage died before it was complete."""
-    length = b""
-    while not length.endswith(b"\0"):
-        if not (digit := os.read(descriptor, 1)):
-            return None
-        length += digit
-    wanted, body = int(length[:-1]), b""
-    while len(body) < wanted:
-        if not (more := os.read(descriptor, wanted - len(body))):
-            return None
-        body += more
-    return [os.fsdecode(field) for field in body.split(b"\0")[:-1]]
-
-
 def _run(command: list[str]) -> str:
     """Run one command; "" or what went wrong."""
     try:
@@ -157,9 +141,10 @@ def main() -> None:
     """Wait for the end of the input, then do what was ordered."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    fields = _fields(0)
-    if fields is None:
+    raw = frame.read(0)
+    if raw is None:
         return
+    fields = [os.fsdecode(field) for field in raw]
     group, commands, at = fields[0], [], 2
     for _ in range(int(fields[1])):
         count = int(fields[at])

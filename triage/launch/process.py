@@ -133,12 +133,8 @@ class ProcessTarget:
 
     def pids(self) -> tuple[int, ...]:
         """The processes that are alive, the main one first."""
-        alive = []
-        for pid, (_, start) in list(self._known.items()):
-            now = tree.look(pid)
-            if now is not None and now.alive and now.start == start:
-                alive.append(pid)
-        return tuple(alive)
+        starts = {pid: start for pid, (_, start) in list(self._known.items())}
+        return tuple(proc.pid for proc in tree.living(starts))
 
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""

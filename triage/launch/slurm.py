@@ -12,18 +12,18 @@ such a one is looked for on this machine's own nodes and told.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from triage.core.launch import Job, LaunchSpec
 from triage.errors import HostError, hint
 from triage.launch import tree
+from triage.launch.asking import ask
 from triage.launch.jobscript import environment_text, job_script
 from triage.launch.keeper import Keeper
 from triage.launch.target import Ended, Remains
@@ -233,12 +233,7 @@ class SlurmTarget:
             self._ask()
             time.sleep(0.1)
         stuck = [f"job {self._id} ({self._state})"] if self._id and self._ended is None else []
-        looked = [(tree.look(pid), start) for pid, start in self._seen.items()]
-        stuck += [
-            tree.stuck(proc.pid, proc.state)
-            for proc, start in looked
-            if proc and proc.alive and proc.start == start
-        ]
+        stuck += [tree.stuck(proc.pid, proc.state) for proc in tree.living(self._seen)]
         told = ("JobState", "Reason", "ExitCode", "NodeList", "StartTime", "EndTime")
         said = tuple(f"{name}: {self._facts[name]}" for name in told if self._facts.get(name))
         return Remains(tuple(self._seen), (), tuple(stuck), said)
@@ -286,22 +281,9 @@ class SlurmTarget:
             return _DIED - int(code)
         return int(code or 0) if code.isdigit() and int(code) else -int(number or 0)
 
-    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                words,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_CALL_S,
-                check=False,
-                env=os.environ,
-            )
-        except FileNotFoundError as error:
-            raise HostError(
-                f"{words[0]} was not found: this machine is in no Slurm cluster.",
-                hint="triage bisect RECIPE --target process",
-            ) from error
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise HostError(f"{words[0]} gives no answer: {error}", hint="sinfo") from error
+    def _run(self, words: list[str]) -> CompletedProcess[str]:
+        absent = HostError(
+            f"{words[0]} was not found: this machine is in no Slurm cluster.",
+            hint="triage bisect RECIPE --target process",
+        )
+        return ask(words, within_s=_CALL_S, look="sinfo", absent=absent)

@@ -18,13 +18,14 @@ import contextlib
 import os
 import secrets
 import select
-import subprocess
 import time
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from triage.core.launch import LaunchSpec, Unit
 from triage.errors import HostError, UsageError, hint
 from triage.launch import tree, unitfile
+from triage.launch.asking import ask
 from triage.launch.keeper import Keeper
 from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
@@ -161,7 +162,7 @@ class SystemdTarget:
         self._pids_now()
         self._keeper.finish()
         deadline = time.monotonic() + _GONE_S
-        while (left := self._alive()) and time.monotonic() < deadline:
+        while (left := tree.living(self._seen)) and time.monotonic() < deadline:
             time.sleep(0.02)
         if self._output >= 0:
             os.close(self._output)
@@ -176,10 +177,6 @@ class SystemdTarget:
                 "systemd is not the service manager of this machine.",
                 hint="triage bisect RECIPE --target process",
             )
-
-    def _alive(self) -> list[tree.Proc]:
-        looked = [(tree.look(pid), start) for pid, start in self._seen.items()]
-        return [proc for proc, start in looked if proc and proc.alive and proc.start == start]
 
     def _ask(self) -> None:
         """Ask the manager how it stands, a few times a second."""
@@ -245,16 +242,5 @@ class SystemdTarget:
     def _try(self, *words: str) -> None:
         self._run(["systemctl", *self._scope, *words])
 
-    def _run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                words,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_CALL_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise HostError(f"{words[0]} gives no answer: {error}", hint="systemctl") from error
+    def _run(self, words: list[str]) -> CompletedProcess[str]:
+        return ask(words, within_s=_CALL_S, look="systemctl")

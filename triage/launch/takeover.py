@@ -7,12 +7,13 @@ Not: choosing which; only one that the user named is ever stopped.
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from subprocess import CompletedProcess
 
 from triage.errors import HostError, UsageError, hint
+from triage.launch.asking import ask
 from triage.launch.keeper import Keeper
 
 _CALL_S = 60.0
@@ -102,16 +103,5 @@ def _state(call: list[str], unit: str) -> dict[str, str]:
     return dict(line.partition("=")[::2] for line in text.splitlines())
 
 
-def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_CALL_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"{words[0]} gives no answer: {error}", hint="systemctl status") from error
+def _run(words: list[str]) -> CompletedProcess[str]:
+    return ask(words, within_s=_CALL_S, look="systemctl status")

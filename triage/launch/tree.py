@@ -43,6 +43,12 @@ def look(pid: int) -> Proc | None:
         return None
 
 
+def living(starts: dict[int, int]) -> list[Proc]:
+    """Those of these processes (pid -> start) that are alive; a reused PID is another process."""
+    looked = ((look(pid), start) for pid, start in starts.items())
+    return [proc for proc, start in looked if proc and proc.alive and proc.start == start]
+
+
 def stuck(pid: int, state: str) -> str:
     """A process that does not end, in words: its name, and where in the kernel it waits."""
     proc = look(pid)
