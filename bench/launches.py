@@ -21,14 +21,15 @@ from triage.finder import fast
 from triage.launch import free_port, launch
 from triage.session.logs import causes
 
-# The fatal line with the moment at which it is written; both clocks are one. Its children live on.
+# The fatal line with the moment at which it is written; both clocks are one. Its children live on;
+# the only rank that is known has spoken then, so the settle window ends early.
 _SERVER = """
 import os, subprocess, sys, time
 for _ in range(8):
     subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
 os.write(1, b"[2026-07-01 12:00:00 TP0] Load weight begin. avail mem=270.00 GB\\n")
 time.sleep(0.3)
-said = "[2026-07-01 12:00:00] Received sigquit from a child process. It usually means"
+said = "[2026-07-01 12:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):"
 with open(sys.argv[1], "w") as file:
     file.write(str(time.monotonic_ns()))
 os.write(1, said.encode() + b"\\n")
@@ -55,7 +56,8 @@ class Fast:
     """Milliseconds of one launch that printed its fatal line and would have gone on."""
 
     verdict_ms: float  # from the server's write to the verdict
-    ended_ms: float  # from the verdict until nothing of the tree was left
+    settled_ms: float  # from the verdict to the end of the settle window
+    ended_ms: float  # from there until nothing of the tree was left
 
 
 def fail_fast(samples: int) -> list[Fast]:
@@ -67,13 +69,17 @@ def fail_fast(samples: int) -> list[Fast]:
             seen: dict[str, int] = {}
 
             def tell(text: str, seen: dict[str, int] = seen) -> None:
-                seen["fatal" if "is fatal" in text else text[:7]] = time.monotonic_ns()
+                key = "fatal" if "is fatal" in text else text.partition(" it")[0]
+                seen[key] = time.monotonic_ns()
 
             spec = LaunchSpec(argv=(sys.executable, "-c", _SERVER, str(wrote)), port=port)
             launch(spec, folder / "trial", Live(causes(), finder=fast), on_event=tell)
             gone = time.monotonic_ns()
-            verdict = seen["fatal"] - int(wrote.read_text())
-            done.append(Fast(verdict / 1e6, (gone - seen["fatal"]) / 1e6))
+            verdict, settled = (
+                seen["fatal"] - int(wrote.read_text()),
+                seen["ending"] - seen["fatal"],
+            )
+            done.append(Fast(verdict / 1e6, settled / 1e6, (gone - seen["ending"]) / 1e6))
     return done
 
 

@@ -111,6 +111,9 @@ class UntilResolved:
         if PASSED.search(self.text):
             self.fatal_line = self.text[: self.text.index(b"server_args=")].count(b"\n") + 1
 
+    def unheard(self) -> frozenset[str]:
+        return frozenset()
+
 
 def load() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(SETS.read_text())

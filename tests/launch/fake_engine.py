@@ -130,6 +130,12 @@ def child(_: str = "") -> None:
     KEEP.append(subprocess.Popen([sys.executable, "-c", code, f"port-{PORT}"]))
 
 
+def titled(title: str) -> None:
+    """A child whose title names a rank, as SGLang's schedulers have."""
+    code = "import time\nwhile True: time.sleep(1)"
+    KEEP.append(subprocess.Popen([title, "-S", "-c", code], executable=sys.executable))
+
+
 def daemon(token: str) -> None:
     """A process that left session, group, parent and environment, and ignores what it can."""
     if os.fork() == 0:
@@ -192,6 +198,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "stubborn": stubborn,
     "polite": polite,
     "child": child,
+    "titled": titled,
     "daemon": daemon,
     "shm": shm,
     "semaphore": semaphore,

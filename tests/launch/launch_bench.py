@@ -22,13 +22,17 @@ PATIENT = Patience(silent_s=20, total_s=30)
 
 @dataclass
 class LineWatcher:
-    """READY and FATAL lines count; `phase NAME` is a landmark; a hook sees each chunk."""
+    """READY and FATAL lines count; `phase NAME` is a landmark; a hook sees each chunk.
+
+    Those of `ranks` are unheard whose name has not begun a line.
+    """
 
     hook: Callable[[bytes], None] = lambda _: None
     phase: str = "unknown"
     ready_line: int = 0
     fatal_line: int = 0
     seen: bytes = b""
+    ranks: frozenset[str] = frozenset()
 
     def feed(self, raw: bytes) -> None:
         self.seen += raw
@@ -40,6 +44,9 @@ class LineWatcher:
             elif line.startswith(b"FATAL"):
                 self.fatal_line = self.fatal_line or number
         self.hook(raw)
+
+    def unheard(self) -> frozenset[str]:
+        return frozenset(rank for rank in self.ranks if f"\n{rank} ".encode() not in self.seen)
 
 
 @dataclass

@@ -47,7 +47,29 @@ def test_the_fatal_line_ends_the_launch_before_the_server_ends_itself(bench: Ben
 def test_lines_after_the_fatal_one_are_not_waited_for_forever(bench: Bench) -> None:
     capture = bench.launch("say:FATAL", "chatter")
     assert capture.outcome == Crashed(exit_code=None, fatal_line=1)
-    assert 3 <= capture.seconds < 8
+    assert 2 <= capture.seconds < 6
+
+
+def test_the_settle_window_ends_early_once_every_live_rank_has_spoken(bench: Bench) -> None:
+    bench.watcher.ranks = frozenset({"TP0", "TP1"})
+    capture = bench.launch("say:FATAL", "say:TP0 fails", "sleep:0.7", "say:TP1 too", "hang")
+    assert bench.log().endswith("TP1 too\n"), "the other rank was waited for"
+    assert "ending it: every live rank has spoken" in bench.events
+    assert capture.seconds < 2.5
+
+
+def test_a_rank_that_never_speaks_is_waited_for_as_long_as_the_window(bench: Bench) -> None:
+    bench.watcher.ranks = frozenset({"TP0", "TP1"})
+    patience = Patience(silent_s=20, total_s=30, settle_s=1.0)
+    bench.launch("say:FATAL", "say:TP0 fails", "hang", patience=patience)
+    assert "ending it 1 s after that line" in bench.events
+
+
+def test_a_rank_whose_process_is_gone_is_not_waited_for(bench: Bench) -> None:
+    bench.watcher.ranks = frozenset({"TP0", "TP1"})
+    titled = "titled:sglang::scheduler_TP0"
+    bench.launch(titled, "say:FATAL", "say:TP0 fails", "hang")
+    assert "ending it: every live rank has spoken" in bench.events
 
 
 def test_a_server_that_ends_right_after_its_fatal_line_has_its_exit_code(bench: Bench) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real
 
 def run(words: tuple[str, ...], folder: Path) -> list[str]:
     said: list[str] = []
-    done = once.run_once(words, folder, silent_s=20, total_s=30, say=said.append)
+    done = once.run_once(words, folder, silent_s=20, total_s=30, settle_s=2, say=said.append)
     assert done.capture.outcome == Crashed(exit_code=3)
     return said
 

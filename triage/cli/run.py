@@ -17,6 +17,9 @@ from triage.cli import console
     "--silent", default="10m", show_default=True, help="Silence before it counts as hung."
 )
 @click.option("--total", default="90m", show_default=True, help="Time that the launch may take.")
+@click.option(
+    "--settle", default="2s", show_default=True, help="Time for other ranks after the fatal line."
+)
 def command(
     words: tuple[str, ...],
     *,
@@ -26,6 +29,7 @@ def command(
     folder: Path | None,
     silent: str,
     total: str,
+    settle: str,
 ) -> int:
     """Launch a server once, capture its log, say whether it came up and why not.
 
@@ -46,11 +50,13 @@ def command(
             hint="triage run -- python -m sglang.launch_server --model-path /models/x",
         )
     try:
-        limits = parse_duration(silent), parse_duration(total)
+        silent_s, total_s, settle_s = map(parse_duration, (silent, total, settle))
     except ValueError as error:
         raise UsageError(str(error), hint="triage run --silent 10m --total 90m -- CMD") from error
     console.warn_of_the_machine()
-    result = run_once(words, folder, silent_s=limits[0], total_s=limits[1], say=console.talk)
+    result = run_once(
+        words, folder, silent_s=silent_s, total_s=total_s, settle_s=settle_s, say=console.talk
+    )
     if as_json:
         console.document(diagnosis_document(result.diagnosis))
     else:

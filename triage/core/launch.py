@@ -17,11 +17,13 @@ class Patience:
     """Seconds that a launch may take before it counts as hung.
 
     `phases` gives a quiet phase longer or shorter than `silent_s`, by phase id.
-    Both count from the last new byte of output; `total_s` from the start.
+    Both count from the last new byte of output; `total_s` from the start. `settle_s` is how
+    long, after the fatal line, the other ranks are given to say how they fail.
     """
 
     silent_s: float = 600.0
     total_s: float = 5400.0
+    settle_s: float = 2.0
     phases: Mapping[str, float] = field(default_factory=dict)
 
     def silent_in(self, phase: str) -> float:

@@ -1,6 +1,6 @@
 """What a launcher wants to know of a log while it is being written.
 
-In:  raw bytes as they arrive. Out: the last phase, the ready line, the fatal line.
+In:  raw bytes as they arrive. Out: the last phase, the ready line, the fatal line, silent ranks.
 Not: naming the cause (log/diagnose.py, once the launch has ended).
 """
 
@@ -18,3 +18,6 @@ class Watcher(Protocol):
 
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; a chunk may end anywhere, also inside a line."""
+
+    def unheard(self) -> frozenset[str]:
+        """Tags of the ranks that were on their way, and have not said that they failed."""

@@ -20,7 +20,7 @@ from triage.core.printable import visible
 from triage.core.redact import MARKER, redact_text
 from triage.core.watch import Watcher
 from triage.errors import HostError
-from triage.launch import stacks, tree
+from triage.launch import stacks, titles, tree
 from triage.launch.capture import Record, cannot_write, create
 from triage.launch.ready import Prover, api_key
 from triage.launch.server import Server
@@ -37,15 +37,14 @@ _FROM_OUTSIDE = {-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
 class Graces:
     """Seconds that are waited before an end is taken for one.
 
-    `quiet_s` and `fatal_s`: after the fatal line the launch is ended when
-    nothing came for `quiet_s`, at the latest after `fatal_s`, so that the rest
-    of the traceback is in the log. `stop_s`: from SIGTERM to SIGKILL.
+    `quiet_s`: the settle window after the fatal line, whose length is the spec's patience,
+    ends early when nothing came for so long and every live rank has said how it failed: a
+    traceback is many writes. `stop_s`: from SIGTERM to SIGKILL.
     `broken_s`: after a broken connection, for the reason to show. `drain_s`:
     for the end of the log once the server is killed.
     """
 
     quiet_s: float = 0.5
-    fatal_s: float = 3.0
     stop_s: float = 10.0
     broken_s: float = 10.0
     drain_s: float = 10.0
@@ -161,7 +160,7 @@ class _Watch:
             while self.target.poll() is None and time.monotonic() < deadline:
                 self._read(_POLL_S)
         self.target.stop(force=True)
-        self._drain()
+        self._drain(self.graces.drain_s)
 
     def close(self, wait_s: float) -> Remains:
         """End everything, and give the caller's work with the server `wait_s` to notice."""
@@ -169,9 +168,9 @@ class _Watch:
         self.prover.give_up(wait_s)
         return remains
 
-    def _drain(self) -> None:
-        """Read what is left of the log; a process that cannot be ended may keep it open."""
-        deadline = time.monotonic() + self.graces.drain_s
+    def _drain(self, within_s: float) -> None:
+        """Read what is left of the log; a process that lives on may keep it open."""
+        deadline = time.monotonic() + within_s
         while self._read(_POLL_S) and time.monotonic() < deadline:
             continue
 
@@ -196,15 +195,28 @@ class _Watch:
         if fatal:
             self._tell("fatal", f"line {fatal} is fatal")
             self.fatal_at = self.fatal_at or now
-            quiet = now - self.last_byte >= self.graces.quiet_s
-            if quiet or now - self.fatal_at >= self.graces.fatal_s:
-                return Crashed(exit_code=None, fatal_line=fatal)
-            return None
+            return Crashed(exit_code=None, fatal_line=fatal) if self._settled(now) else None
         return self._judge_proof(now) or self._judge_patience(now)
 
+    def _settled(self, now: float) -> bool:
+        """Whether the settle window after the fatal line is over."""
+        if now - self.fatal_at >= self.patience.settle_s:
+            self._tell("settled", f"ending it {self.patience.settle_s:g} s after that line")
+            return True
+        if now - self.last_byte < self.graces.quiet_s:
+            return False
+        unheard = self.watcher.unheard()
+        if unheard and unheard & titles.living(unheard, self.target.pids()):
+            return False
+        self._tell("settled", "ending it: every live rank has spoken")
+        return True
+
     def _judge_end(self, ended: Ended) -> Outcome:
-        """The main process has ended by itself, or was ended by others."""
-        self._drain()
+        """The main process has ended by itself, or was ended by others.
+
+        What it leaves alive may still say why, as long as after a fatal line.
+        """
+        self._drain(self.patience.settle_s)
         if ended.exit_code is None:
             return Interrupted(by=ended.by)
         if ended.exit_code in _FROM_OUTSIDE and not self.watcher.fatal_line:

@@ -260,7 +260,7 @@ class _Reading:
 
     def _patience(self) -> Patience:
         seconds: dict[str, float] = {}
-        known = ("silent", "total", *PHASES)
+        known = ("silent", "total", "settle", *PHASES)
         for name, given in self.file.launch.patience.items():
             where: Where = ("launch", "patience", name)
             if name not in known:
@@ -271,7 +271,8 @@ class _Reading:
                 self._wrong(where, str(error))
         silent_s = seconds.pop("silent", Patience().silent_s)
         total_s = seconds.pop("total", Patience().total_s)
-        return Patience(silent_s=silent_s, total_s=total_s, phases=seconds)
+        settle_s = seconds.pop("settle", Patience().settle_s)
+        return Patience(silent_s=silent_s, total_s=total_s, settle_s=settle_s, phases=seconds)
 
     def _repairs(self) -> tuple[Repair, ...]:
         repairs = []

@@ -73,7 +73,8 @@ def write_recipe(recipe: Recipe) -> str:
 
 def _launch(recipe: Recipe) -> list[str]:
     patience = recipe.patience
-    seconds = {"silent": patience.silent_s, "total": patience.total_s, **patience.phases}
+    seconds = {"silent": patience.silent_s, "total": patience.total_s}
+    seconds |= {"settle": patience.settle_s, **patience.phases}
     waits = ", ".join(f"{name}: {value!r}" for name, value in seconds.items())
     return [
         "launch:",

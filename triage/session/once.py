@@ -38,6 +38,7 @@ def run_once(
     *,
     silent_s: float,
     total_s: float,
+    settle_s: float,
     say: Callable[[str], None],
 ) -> Once:
     """Launch `words`, on the port they name or on a free one, and classify the log.
@@ -63,7 +64,7 @@ def run_once(
             argv=argv,
             cwd=str(Path.cwd()),
             port=used,
-            patience=Patience(silent_s=silent_s, total_s=total_s),
+            patience=Patience(silent_s=silent_s, total_s=total_s, settle_s=settle_s),
         )
         capture = launch(spec, session.trial_folder(1), Live(causes(), finder=fast), on_event=say)
     if isinstance(capture.outcome, Hung):

@@ -98,6 +98,7 @@ def replay_setup(setup: Setup, landscape: Path, speed: float) -> Setup:
         patience=Patience(
             silent_s=max(2.0, patience.silent_s / speed),
             total_s=max(20.0, patience.total_s / speed),
+            settle_s=patience.settle_s,
             phases={name: max(2.0, s / speed) for name, s in patience.phases.items()},
         ),
     )

@@ -127,3 +127,24 @@ def test_chunks_may_be_cut_anywhere(cuts: list[int]) -> None:
     assert (live.phase, live.ready_line, live.fatal_line) == (
         whole.phase, whole.ready_line, whole.fatal_line,
     )  # fmt: skip
+
+
+TAGGED = "[2026-07-01 12:00:00 TP{0}] "
+
+
+def test_the_ranks_that_said_nothing_of_their_failure_are_unheard() -> None:
+    live = Live()
+    for rank in range(3):
+        live.feed((TAGGED.format(rank) + "Load weight begin. avail mem=1 GB\n").encode())
+    assert live.unheard() == {"TP0", "TP1", "TP2"}
+    head = "Scheduler hit an exception: Traceback (most recent call last):\n"
+    live.feed((TAGGED.format(2) + head).encode())
+    assert (live.fatal_line, live.unheard()) == (4, frozenset({"TP0", "TP1"}))
+    gone = 'RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer "\n'
+    live.feed((TAGGED.format(0) + gone).encode())
+    live.feed((T + "RuntimeError: Rank 1 scheduler died during initialization\n").encode())
+    assert (live.fatal_line, live.unheard()) == (4, frozenset())
+
+
+def test_no_rank_is_unheard_where_none_was_named() -> None:
+    assert watch(T + "Received sigquit from a child process. It usually means\n").unheard() == set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from triage.core.causes import Cause, Role, Severity
-from triage.core.log import endings, landmarks
+from triage.core.log import endings, landmarks, ranks
 from triage.core.log.endings import FATAL_HEADS, Ending, ending
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.landmarks import Timeline
@@ -42,6 +42,7 @@ class Live:
         self._of_endings = self._matcher.numbers(endings.LITERALS)
         self._timeline = Timeline()
         self._stopped = False
+        self._heard: set[str] = set()  # labels of the ranks that failed, or were told to have died
         self._scanner = Scanner(
             finder(self._matcher.literals), self, every_line=self._matcher.every_line
         )
@@ -49,6 +50,12 @@ class Live:
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
         self._scanner.feed(raw)
+
+    def unheard(self) -> frozenset[str]:
+        """Tags of the ranks that passed a landmark, and of whose failure nothing is said."""
+        labels = set(self._timeline.phases) | self._heard
+        heard = {ranks.resolved(label, labels) for label in self._heard}
+        return frozenset(ranks.members(self._timeline.phases)) - heard
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
@@ -65,13 +72,23 @@ class Live:
             self.phase = self._timeline.last.phase if self._timeline.last else phase
         if landmarks.READY[0] in text:
             self.ready_line = self.ready_line or line.number
-        if self.fatal_line or self.ready_line:
+        if self.ready_line:
             return
         kind = ending(text) if not self._of_endings.isdisjoint(seen) else None
-        if kind is Ending.STOP:
+        if kind is Ending.STOP and not self.fatal_line:
             self._stopped = True
-        if not self._stopped and self._is_fatal(line, kind, seen):
-            self.fatal_line = line.number
+        if self._stopped:
+            return
+        if self._is_fatal(line, kind, seen):
+            self.fatal_line = self.fatal_line or line.number
+            self._hear(line)
+        elif kind is Ending.SURVIVOR and self.fatal_line:
+            self._hear(line)
+
+    def _hear(self, line: Line) -> None:
+        """A rank says that it failed, or another says so of it."""
+        labels = set(self._timeline.phases)
+        self._heard.add(ranks.dead(line.text, labels) or line.rank)
 
     def _is_fatal(self, line: Line, kind: Ending | None, seen: Collection[int]) -> bool:
         text = line.text
