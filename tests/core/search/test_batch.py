@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.search.landscape import Answer, Landscape, Shape, draw
+from bench.search.nodes import at_once
 from bench.search.problem import entry_of, mask_of, problem_of
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import best_started
@@ -63,3 +64,34 @@ def test_two_nodes_end_sooner_than_one() -> None:
     one = sum(rounds(scape, 1) for scape in scapes)
     two = sum(rounds(scape, 2) for scape in scapes)
     assert two <= 0.85 * one
+
+
+def test_answers_that_are_used_as_they_come_save_hours() -> None:
+    scapes = [draw(Shape(8, 2), seed) for seed in range(4)]
+    one, two = ([at_once(scape, k) for scape in scapes] for k in (1, 2))
+    assert all(run.right for run in (*one, *two))
+    assert sum(run.seconds for run in two) <= 0.8 * sum(run.seconds for run in one)
+    assert sum(run.launches for run in two) <= 1.6 * sum(run.launches for run in one)
+
+
+@pytest.mark.parametrize("goal", ["best", "first", "all"])
+def test_what_is_in_flight_is_not_asked_for_and_changes_what_is(goal: str) -> None:
+    problem, journal = begun(draw(Shape(8, 2), 1), goal)
+    batch = next_trials(problem, journal, 3)
+    assert isinstance(batch, tuple)
+    assert len(batch) == 3
+    beside = next_trials(problem, journal, 2, [batch[0].items])
+    assert isinstance(beside, tuple)
+    assert [trial.items for trial in beside] == [trial.items for trial in batch[1:]]
+    last = next_trials(problem, journal, 1, [trial.items for trial in batch])
+    assert isinstance(last, tuple)
+    assert not {t.items for t in last} & {t.items for t in batch}
+
+
+def test_what_is_in_flight_is_paid_for_by_the_budget() -> None:
+    problem, journal = begun(draw(Shape(8, 2), 1))
+    batch = next_trials(problem, journal, 2)
+    assert isinstance(batch, tuple)
+    step = next_trials(replace(problem, budget_trials=4), journal, 2, [t.items for t in batch])
+    assert isinstance(step, Done)
+    assert step.reason == "budget"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from triage.core.config import Config, SetFlag
@@ -373,14 +373,19 @@ def test_an_entry_of_an_earlier_version_of_the_problem_is_passed_over() -> None:
     assert step[0].items == keys()
 
 
-def test_the_ends_are_launched_first_one_by_one() -> None:
+def test_the_ends_are_launched_first_and_nothing_beside_them() -> None:
     problem = problem_of({"a": 1, "b": 2, "c": 3}, budget_trials=4)
-    first = next_trials(problem, [], 4)
-    assert isinstance(first, tuple)
-    assert [t.items for t in first] == [keys()]
-    second = next_trials(problem, [Entry(number=1, items=keys(), seen=Seen.STARTS)], 4)
+    alone = next_trials(problem, [], 1)
+    assert isinstance(alone, tuple)
+    assert [t.items for t in alone] == [keys()]
+    both = next_trials(problem, [], 4)
+    assert isinstance(both, tuple)
+    assert [t.items for t in both] == [keys(), problem.keys()]
+    started = [Entry(number=1, items=keys(), seen=Seen.STARTS)]
+    second = next_trials(problem, started, 4)
     assert isinstance(second, tuple)
     assert [t.items for t in second] == [problem.keys()]
+    assert next_trials(problem, started, 3, [problem.keys()]) == ()
 
 
 def test_every_trial_says_why_and_what_its_answers_would_mean() -> None:
@@ -601,8 +606,9 @@ def test_resuming_at_any_point_asks_the_same_next(problem: Problem, data: st.Dat
     assert next_trials(problem, tuple(journal)) == done
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 4))
+@example(581, 2)  # two causes of one name, of which one is hidden
 def test_several_trials_at_once_give_the_same_answer(seed: int, k: int) -> None:
     problem, faults = random_landscape(seed)
     oracle = monotone(faults)

@@ -137,3 +137,34 @@ def test_the_posterior_depends_on_the_journal_alone(world: World, data: st.DataO
     assert np.array_equal(whole.hypotheses.weight, again.hypotheses.weight)
     assert (whole.best, whole.better) == (again.best, again.better)
     assert next_trials(world.problem, journal) == next_trials(world.problem, resumed)
+
+
+@few
+@given(worlds(), st.integers(2, 4), st.randoms(use_true_random=False))
+def test_launches_at_the_same_time_keep_the_rules_repeat_nothing_and_agree(
+    world: World, nodes: int, luck: random.Random
+) -> None:
+    """Whatever the order in which the answers come."""
+    journal: list[Entry] = []
+    flying: list[Keys] = []
+    asked: list[Keys] = []
+    while True:
+        free = nodes - len(flying)
+        step = next_trials(world.problem, journal, free, flying)
+        if isinstance(step, Done):
+            break
+        assert len(step) <= free
+        assert step or flying, "nothing is launched and nothing is awaited"
+        asked += [trial.items for trial in step]
+        flying += [trial.items for trial in step]
+        assert len(asked) < world.problem.budget_trials, "it does not end"
+        done = flying.pop(luck.randrange(len(flying)))
+        journal.append(world.entry(len(journal) + 1, done))
+    assert len(asked) == len(set(asked))
+    assert all(world.problem.allowed(keys) for keys in asked)
+    if world.problem.goal == "best" and world.problem.stop == "proved":
+        alone, _ = search(world)
+        best = best_started(world.problem, journal)
+        assert world.problem.weight(best) == world.problem.weight(
+            best_started(world.problem, alone)
+        )

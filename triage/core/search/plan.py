@@ -7,11 +7,11 @@ Not: launching (triage.session) or reading a log (triage.core.log).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import ceil
 
-from triage.core.search.batch import companions
+from triage.core.search.batch import as_if, companions
 from triage.core.search.belief import Belief, belief_of
 from triage.core.search.bound import worthiest
 from triage.core.search.exact import MOST as FEW
@@ -36,8 +36,13 @@ LEVELS = {
 }
 
 
-def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple[Trial, ...] | Done:
-    """The next launches worth making, at most `k` at the same time, or why the search has ended.
+def next_trials(
+    problem: Problem, journal: Sequence[Entry], k: int = 1, flying: Collection[Keys] = ()
+) -> tuple[Trial, ...] | Done:
+    """The next launches worth making, at most `k` more, or why the search has ended.
+
+    `flying` are subsets that are being launched already: none of them is asked for, and
+    there may be nothing worth making beside them.
 
     First the baseline, then all that is wanted. From then on the launch that saves most:
     it is probably the best configuration, or tells most about which one is, or fails and
@@ -47,11 +52,11 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     forecast, failing sets are reduced without a model.
     """
     known = read_journal(problem, journal)
-    step = _next_step(known, k)
+    step = _next_step(known, k, tuple(flying))
     if isinstance(step, Done):
         return step
     spent_s = sum(entry.seconds for entry in journal)
-    left = problem.budget_trials - sum(entry.launched for entry in journal)
+    left = problem.budget_trials - sum(entry.launched for entry in journal) - len(flying)
     if left <= 0:
         return Done(
             reason="budget", level="seen", say=f"All {problem.budget_trials} trials are spent."
@@ -65,52 +70,83 @@ def next_trials(problem: Problem, journal: Sequence[Entry], k: int = 1) -> tuple
     return tuple(_again(known, trial) for trial in step[: max(1, min(k, left))])
 
 
-def _next_step(known: Known, k: int = 1) -> tuple[Trial, ...] | Done:
+def _next_step(known: Known, k: int = 1, flying: tuple[Keys, ...] = ()) -> tuple[Trial, ...] | Done:
     """What the search asks for, whatever the budget says."""
     opening = _opening(known)
     if opening is not None:
-        return opening
+        if isinstance(opening, Done):
+            return opening
+        return tuple(trial for trial in opening if trial.items not in flying)[:k]
     belief = belief_of(known)
     decision = _decision(known, belief)
     if isinstance(decision, Done):
         return decision
-    searching = _searched(known)
-    trials = [_trial(belief, known, decision, searching)]
-    for mask in companions(belief, known.problem.goal, decision.mask or 0, k - 1):
-        beside = replace(decision, mask=mask, kind="beside")
-        trials.append(_trial(belief, known, beside, searching))
-    return tuple(trials)
+    if k <= 1 and not flying:
+        return (_trial(belief, known, decision, _searched(known)),)
+    return tuple(
+        _trial(belief, known, one, _searched(known))
+        for one in _at_once(known, belief, decision, k, [belief.space.mask(f) for f in flying])
+    )
+
+
+def _at_once(
+    known: Known, belief: Belief, decision: Decision, k: int, flying: list[int]
+) -> list[Decision]:
+    """At most `k` launches beside those in flight, the decision among them if it still tells."""
+    found: list[Decision] = []
+    mask = decision.mask or 0
+    # Of launches that only tell something, what is in flight may tell the same.
+    if mask not in flying and not (flying and decision.kind == "split"):
+        found.append(decision)
+        flying = [*flying, mask]
+    for mask in companions(belief, known.problem.goal, flying, k - len(found)):
+        found.append(replace(decision, mask=mask, kind="beside"))
+        flying = [*flying, mask]
+    while len(found) < k:
+        then = as_if(known, belief, flying)
+        step = _decision(then, belief_of(then))
+        if isinstance(step, Done) or step.mask is None or step.mask in flying:
+            break
+        found.append(replace(step, kind="beside"))
+        flying = [*flying, step.mask]
+    return found
 
 
 def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
-    """The two ends: the baseline, and all that is wanted; None once both are known."""
+    """The two ends: the baseline, and all that is wanted; None once both are known.
+
+    Of two trials the second waits for the answer of the first, if one is launched at a time.
+    """
     problem = known.problem
+    wanted = heaviest(problem) or NOTHING
+    ends: list[Trial] = []
     if known.pending(NOTHING):
-        return (
+        ends.append(
             Trial(
                 items=NOTHING,
                 why="The baseline must start: if it fails, the fault is not in what was added "
                 "to it.",
-            ),
+            )
         )
-    if NOTHING not in known.resolved:
+    elif NOTHING not in known.resolved:
         return Done(reason="stuck", say="The baseline stayed unresolved, so nothing rests on it.")
-    if known.resolved[NOTHING].seen is Seen.FAILS and not problem.noise:
+    elif known.resolved[NOTHING].seen is Seen.FAILS and not problem.noise:
         failure = signature(known.resolved[NOTHING])
         return Done(
             reason="baseline-fails",
             say=f"The baseline itself fails ({failure}): the fault is not in what was added to it.",
         )
-    wanted = heaviest(problem) or NOTHING
-    if known.pending(wanted):
+    if wanted and known.pending(wanted):
         every = "Everything wanted" if wanted == problem.keys() else "All that can be had"
-        return (
+        ends.append(
             Trial(
                 items=wanted,
                 why=f"{every} at once: if it starts, there is nothing to search; if it fails, its "
                 "failure is the one to explain.",
-            ),
+            )
         )
+    if ends:
+        return tuple(ends)
     if wanted in known.starting() and not problem.noise:
         if wanted == problem.keys():
             return Done(

@@ -40,14 +40,18 @@ def _ruled_out(known: Known, searched: str, keys: Keys) -> bool:
 
     It lies inside a set that started; or inside a set that lacks the failure
     although a still larger one has it, so that no earlier failure can have
-    hidden it there.
+    hidden it there. That holds of one cause: where one name is seen in several
+    phases there are several, and one of them may be hidden.
     """
+    shown = {entry.phase for keys, entry in known.resolved.items() if known.shows(keys, searched)}
     for larger, entry in known.resolved.items():
         if not keys < larger or known.shows(larger, searched):
             continue
         if entry.seen is Seen.STARTS:
             return True
-        if any(larger < top and known.shows(top, searched) for top in known.failing()):
+        if len(shown) == 1 and any(
+            larger < top and known.shows(top, searched) for top in known.failing()
+        ):
             return True
     return False
 
