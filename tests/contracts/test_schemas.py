@@ -352,7 +352,11 @@ def test_every_way_in_which_a_launch_ends_fits(outcome: Outcome | None) -> None:
     document = {
         "schema": "triage.exit/1", "how": how, "outcome": asdict(outcome) if outcome else None,
         "exit_code": None, "seconds": 1.5, "pids": [7], "removed": ["/dev/shm/x"], "stuck": [],
-        "said": ["JobState: FAILED"],
+        "said": ["JobState: FAILED"], "unseen": "",
+        "processes": [
+            {"pid": 7, "name": "sglang::scheduler_TP3", "rank": "TP3", "exit_code": -9,
+             "seconds": 1.25, "by_us": False},
+        ],
     }  # fmt: skip
     assert fits(document) == "exit"
 

@@ -136,6 +136,18 @@ def titled(title: str) -> None:
     KEEP.append(subprocess.Popen([title, "-S", "-c", code], executable=sys.executable))
 
 
+def rank(what: str) -> None:
+    """A child with a rank's title: TP3, or TP3,SIGNAL,SECONDS: it ends so, and main collects it."""
+    tag, *end = what.split(",")
+    number, after = (*map(float, end), 0.0, 1000.0)[:2] if end else (0.0, 1000.0)
+    code = f"import os, time\ntime.sleep({after})\nos.kill(os.getpid(), {int(number)})"
+    title = f"sglang::scheduler_{tag}"
+    made = subprocess.Popen([title, "-c", code], executable=sys.executable)
+    KEEP.append(made)
+    if end:
+        threading.Thread(target=made.wait, daemon=True).start()
+
+
 def daemon(token: str) -> None:
     """A process that left session, group, parent and environment, and ignores what it can."""
     if os.fork() == 0:
@@ -200,6 +212,7 @@ DEEDS: dict[str, Callable[[str], object]] = {
     "child": child,
     "titled": titled,
     "daemon": daemon,
+    "rank": rank,
     "shm": shm,
     "semaphore": semaphore,
     "touch": touch,

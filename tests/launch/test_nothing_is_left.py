@@ -54,7 +54,7 @@ def test_daemons_that_ignore_sigterm_end_with_the_server(bench: Bench, tmp_path:
     capture = bench.launch(*words(tmp_path), "exit:7")
     assert capture.outcome == Crashed(exit_code=7)
     assert alive_with(str(tmp_path)) == []
-    assert len(capture.pids) == 4
+    assert 4 <= len(capture.pids) <= 6  # those in between that end at once may be seen, too
 
 
 def test_daemons_end_with_a_ready_server(bench: Bench, tmp_path: Path) -> None:

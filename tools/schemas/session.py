@@ -90,6 +90,23 @@ class InterruptedEnd(Closed):
     """Who."""
 
 
+class ProcessEnd(Closed):
+    """How one process of the launch ended."""
+
+    pid: Annotated[int, Field(ge=1)]
+    """Its number on this machine, or on its node."""
+    name: str
+    """What it called itself: its title, else its program and the module that a Python runs."""
+    rank: str
+    """The rank that its title names, or empty."""
+    exit_code: int | None
+    """Exit code; negative: the signal; null: nobody could tell."""
+    seconds: float | None
+    """Seconds from the start of the launch to its end; null if that was not seen."""
+    by_us: bool
+    """Whether triage was ending the launch by then."""
+
+
 class Exit(Document):
     """How one launch ended: exit.json."""
 
@@ -109,3 +126,7 @@ class Exit(Document):
     """Processes that survived SIGKILL, with their state."""
     said: list[str]
     """What the service manager, container engine or scheduler told of it; empty for a process."""
+    processes: list[ProcessEnd]
+    """How each of its processes ended, in the order of time."""
+    unseen: str
+    """Why nothing is known of its processes, or empty."""

@@ -122,6 +122,23 @@ Outcome = Ready | Crashed | Hung | Interrupted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How one process of a launch ended.
+
+    `rank` is the tag that its title holds, "" without one. `exit_code` is negative for a
+    signal and None if nobody could tell; `seconds` from the start. `by_us`: triage was
+    ending the launch by then, so that a signal may be its own.
+    """
+
+    pid: int
+    name: str
+    rank: str = ""
+    exit_code: int | None = None
+    seconds: float | None = None
+    by_us: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """Everything that one launch left behind.
 
@@ -139,4 +156,6 @@ class Capture:
     pids: tuple[int, ...] = ()
     leftovers: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
-    stacks: str = ""  # path of the stack dumps of a hung launch, or ""
+    stacks: str = ""  # path of the stack dumps of a launch that failed while it lived, or ""
+    exits: tuple[Exit, ...] = ()  # in the order of time
+    unseen: str = ""  # why nothing is known of them

@@ -22,6 +22,7 @@ from triage.core.launch import Container, LaunchSpec
 from triage.errors import HostError, hint
 from triage.launch import tree
 from triage.launch.asking import ask
+from triage.launch.deaths import Death, Deaths
 from triage.launch.keeper import Keeper
 from triage.launch.process import ProcessTarget
 from triage.launch.sockets import own_address
@@ -30,6 +31,8 @@ from triage.launch.target import Ended, Remains
 _CALL_S = 20.0
 _ASK_S = 0.5
 _GONE_S = 10.0
+_LOOK_S = 0.5  # between two looks at its processes
+_UNSEEN = "the container's processes were not seen on this machine"
 # The engine's own failures. Source: docker-run(1), "Exit status".
 _ENGINE = 125
 # Options that make a container something else than one watched launch, with a value and without.
@@ -89,8 +92,10 @@ class ContainerTarget:
         )
         self._keeper = Keeper([[*self._engine, "rm", "--force", self._name]])
         self._seen: dict[int, int] = {}
+        self._deaths = Deaths()
+        self._ends: list[Death] = []
         self._main = 0
-        self._asked = 0.0
+        self._asked = self._looked = 0.0
 
     def start(self) -> None:
         """Start the client; see Target."""
@@ -103,6 +108,8 @@ class ContainerTarget:
 
     def poll(self) -> Ended | None:
         """How the main process ended; None while it runs."""
+        if self._main and time.monotonic() - self._looked >= _LOOK_S:
+            self.pids()
         ended = self._client.poll()
         if ended is not None and ended.exit_code == _ENGINE and not self._seen:
             raise HostError(
@@ -115,6 +122,7 @@ class ContainerTarget:
 
     def stop(self, *, force: bool) -> None:
         """SIGTERM to the container's main process, or SIGKILL to all of it."""
+        self._deaths.ending = True
         signal = "KILL" if force else "TERM"
         self._run("kill", "--signal", signal, self._name)
         if force:
@@ -134,12 +142,15 @@ class ContainerTarget:
                 self._keeper.watch(ident.strip())
         if not self._main:
             return ()
+        self._looked = now
+        self._ends += self._deaths.collect()
         table = tree.table()
         main = table.get(self._main)
         below = tree.descendants([self._main], table)
         alive = [proc for proc in ([main] if main else []) + below if proc.alive]
         for proc in alive:
             self._seen.setdefault(proc.pid, proc.start)
+            self._deaths.watch(proc.pid)
         return tuple(proc.pid for proc in alive)
 
     def reach(self, port: int) -> str:
@@ -149,6 +160,8 @@ class ContainerTarget:
     def close(self) -> Remains:
         """End the container, remove it, and say what the engine knows of it."""
         said = self._said()
+        self._ends += self._deaths.collect()
+        self._deaths.ending = True
         self._keeper.finish()
         left = self._client.close()
         deadline = time.monotonic() + _GONE_S
@@ -156,7 +169,16 @@ class ContainerTarget:
             time.sleep(0.02)
         stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in alive)
         removed = (*left.removed, *self._keeper.removed)
-        return Remains(tuple(self._seen), removed, left.stuck + stuck, said)
+        self._ends += self._deaths.collect(last=True)
+        self._deaths.close()
+        return Remains(
+            tuple(self._seen),
+            removed,
+            left.stuck + stuck,
+            said,
+            deaths=tuple(self._ends),
+            unseen="" if self._seen else _UNSEEN,
+        )
 
     def _main_pid(self) -> int:
         state = self._state()

@@ -3,8 +3,8 @@
 In:  on stdin an order (`encode_order`), then commands of one letter. The end of the input, or
      the death of triage, means the same as END.
 Out: on stdout records that end with NUL (`pid N SESSION START`, `exit CODE`,
-     `failed STAGE ERRNO`, `shm DEVICE INODE`, `stuck N STATE`, `left PATH`, `gone`); stderr is
-     handed to the server as its output.
+     `died N CODE MICROSECONDS OURS NAME`, `failed STAGE ERRNO`, `shm DEVICE INODE`,
+     `stuck N STATE`, `left PATH`, `gone`); stderr is handed to the server as its output.
 Not: judging the server. It must start in a few milliseconds, so it imports next to nothing.
 
 Everything that the server starts stays below this process, because it is a
@@ -21,6 +21,7 @@ import signal
 import time
 
 from triage.launch import frame, leftovers, tree
+from triage.launch.deaths import Death, Deaths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Guard:
         self.fresh: set[leftovers.FileId] = set()  # new files, not known to be ours
         self.shared: set[leftovers.FileId] = set()  # new files that our processes use
         self.next_look = 0.0
+        self.deaths = Deaths()
+        self.everybody: set[str] = set()  # what /proc listed last
         self.libc = ctypes.CDLL(None)
 
     def report(self, *words: object) -> None:
@@ -139,11 +142,14 @@ class Guard:
         poll = select.poll()
         poll.register(0, select.POLLIN)
         poll.register(wake_in, select.POLLIN)
+        if self.deaths.fileno() >= 0:
+            poll.register(self.deaths.fileno(), select.POLLIN)
         parent = _open_process(self.order.parent)
         if parent >= 0:
             # A fork of triage that lives on would keep our input open.
             poll.register(parent, select.POLLIN)
         while True:
+            self.report_deaths(self.deaths.collect())  # first: who ended before the main process
             self.reap()
             if self.ended:
                 return
@@ -156,6 +162,7 @@ class Guard:
                 command = os.read(0, 1)
                 if command in (END, b""):
                     return
+                self.deaths.ending = True
                 os.kill(self.main, signal.SIGTERM)
             self.sample()
 
@@ -169,9 +176,17 @@ class Guard:
                 return
             if pid == 0:
                 return
+            code = os.waitstatus_to_exitcode(status)
+            self.report_deaths(self.deaths.reaped(pid, code))
             if pid == self.main and not self.ended:
                 self.ended = True
-                self.report("exit", os.waitstatus_to_exitcode(status))
+                self.report("exit", code)
+
+    def report_deaths(self, deaths: list[Death]) -> None:
+        """Tell how processes ended, also those that their own parent collected."""
+        for death in deaths:
+            code = "?" if death.code is None else death.code
+            self.report("died", death.pid, code, int(death.at * 1e6), int(death.ours), death.name)
 
     def sample(self) -> None:
         """Look at the tree now and then, and at once when a new shared-memory file shows up."""
@@ -180,6 +195,17 @@ class Guard:
         self.fresh = unknown
         if appeared or time.monotonic() >= self.next_look:
             self.look()
+        else:
+            self.glance()
+
+    def glance(self) -> None:
+        """Notice new children of what is known: one that ends soon is told of, too."""
+        listed = {name for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
+        for name in sorted(listed - self.everybody, key=int):
+            proc = tree.look(int(name))
+            if proc is not None and (proc.parent in self.told or proc.parent == os.getpid()):
+                self.tell(proc)
+        self.everybody = listed
 
     def look(self) -> list[tree.Proc]:
         """The live tree; new processes, and new files that it uses, are told."""
@@ -187,6 +213,7 @@ class Guard:
         alive = [proc for proc in tree.descendants([os.getpid()], tree.table()) if proc.alive]
         for proc in alive:
             self.tell(proc)
+            self.deaths.watch(proc.pid)  # its title may be another by now
         self.fresh = set(leftovers.present()) - self.before - self.shared
         if self.fresh:
             for key in self.fresh & leftovers.used_by(proc.pid for proc in alive):
@@ -200,6 +227,7 @@ class Guard:
         """Tell of a process once."""
         if proc is not None and proc.pid not in self.told:
             self.told.add(proc.pid)
+            self.deaths.watch(proc.pid)
             self.report("pid", proc.pid, proc.session, proc.start)
 
     def sweep(self) -> None:
@@ -207,6 +235,7 @@ class Guard:
         began = time.monotonic()
         stuck: set[int] = set()
         self.look()
+        self.deaths.ending = True
         while True:
             alive = [proc for proc in tree.descendants([os.getpid()], tree.table()) if proc.alive]
             tree.kill(alive)
@@ -220,6 +249,7 @@ class Guard:
                         stuck.add(proc.pid)
                         self.report("stuck", proc.pid, proc.state)
             time.sleep(0.002 if waited < 1 else 0.2)
+        self.report_deaths(self.deaths.collect(last=True))
         ours = self.shared | leftovers.semaphores(self.before)
         for path in leftovers.remove_shared(ours):
             self.report("left", path)

@@ -21,7 +21,14 @@ _PLACES = {
     "{nnodes}": '"$SLURM_NNODES"',
     "{head}": '"$TRIAGE_HEAD"',
 }
-_REAPER = (Path(__file__).with_name("reaper.py")).read_text(encoding="utf-8")
+_DEATHS, _REAPER = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("deaths.py", "reaper.py")
+)
+_GIVEN = (
+    "from __future__ import annotations\n",
+    "from triage.launch.deaths import Death, Deaths, exit_code\n",
+)
 _PLACE = re.compile("|".join(map(re.escape, _PLACES)))
 
 
@@ -41,7 +48,8 @@ def job_script(spec: LaunchSpec, job: Job, *, name: str, folder: str) -> str:
         + "".join(f"unset {variable}\n" for variable in spec.unset_env)
         + f"cd {shlex.quote(spec.cwd)} || exit 1\n"
         + f"set -- {' '.join(map(word, spec.argv))}\n"
-        + f'command -v python3 >/dev/null && exec python3 -c {shlex.quote(_REAPER)} "$@"\n'
+        + f"command -v python3 >/dev/null && exec python3 -c {shlex.quote(node_program())} "
+        + f'{shlex.quote(folder)}/exits-"$SLURM_NODEID" "$@"\n'
         + 'exec "$@"'
     )
     return "\n".join(
@@ -61,6 +69,14 @@ def job_script(spec: LaunchSpec, job: Job, *, name: str, folder: str) -> str:
             "",
         ]
     )
+
+
+def node_program() -> str:
+    """What runs on a node: the reaper behind what it imports of ours, as one text."""
+    reaper = _REAPER
+    for line in _GIVEN:
+        reaper = reaper.replace(line, "", 1)
+    return _DEATHS + reaper
 
 
 def word(text: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from triage.core.launch import LaunchSpec
 from triage.errors import HostError, TriageError, UsageError
 from triage.launch import guard, leftovers, tree
+from triage.launch.deaths import Death
 from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
 
@@ -47,6 +48,7 @@ class ProcessTarget:
         self._shared: set[leftovers.FileId] = set()
         self._removed: list[str] = []
         self._stuck: list[str] = []
+        self._deaths: list[Death] = []
         self._gone = False
 
     @property
@@ -157,7 +159,12 @@ class ProcessTarget:
                 self._output = -1
             if not more:  # else it goes on without us, as long as a process is stuck
                 self._guard.wait()
-        return Remains(tuple(self._known), tuple(self._removed), tuple(self._stuck))
+        return Remains(
+            tuple(self._known),
+            tuple(self._removed),
+            tuple(self._stuck),
+            deaths=tuple(self._deaths),
+        )
 
     def _check(self) -> None:
         """Say what is wrong with the request before anything is started."""
@@ -215,6 +222,10 @@ class ProcessTarget:
                 self._main = self._main or pid
             case "exit":
                 self._ended = self._ended or Ended(int(rest))
+            case "died":
+                number, code, at, ours, name = rest.split(" ", 4)
+                known = None if code == "?" else int(code)
+                self._deaths.append(Death(int(number), known, int(at) / 1e6, name, ours == "1"))
             case "failed":
                 self._failed = (words[0], int(words[1]))
             case "shm":

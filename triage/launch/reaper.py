@@ -2,8 +2,9 @@
 
 In:  the words of the command. Out: its exit code, once nothing of it is left. SIGTERM is passed on
      to the command; SIGUSR1 ends everything.
-Not: imported by triage: its text goes into the job script, for a node has no triage. Standard
-     library of any Python 3 only.
+     On each line of a file: how a process below it ended.
+Not: imported by triage: its text goes into the job script behind that of deaths.py, for a node has
+     no triage. Standard library of any Python 3 only.
 
 A scheduler that tracks processes by their parents loses a daemon that left its parent. Below a
 child subreaper none does, so cancelling the job ends it too. The shared-memory files that the
@@ -16,9 +17,13 @@ import ctypes
 import os
 import signal
 import sys
+import time
+
+from triage.launch.deaths import Death, Deaths, exit_code
 
 SHM = "/dev/shm"  # noqa: S108  the place of POSIX shared memory
 LOOK_S = 0.2
+WATCH = 5  # looks at shared memory for one at the processes
 
 
 def below(root: int) -> set[int]:
@@ -63,7 +68,10 @@ def mapped(names: set[str], pids: set[int]) -> set[str]:
 class Reaper:
     """One command, and what it has made."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: str) -> None:
+        self.told = told  # the file of the ends
+        self.deaths = Deaths()
+        self.looks = 0
         self.own = os.getpid()
         self.pid = 0  # the command; our own number once it has ended
         self.before = shared()
@@ -74,9 +82,29 @@ class Reaper:
         new = shared() - self.before - self.made
         if new:
             self.made |= mapped(new, below(self.own))
+        self.looks += 1
+        if self.looks % WATCH == 1:
+            for pid in below(self.own):
+                self.deaths.watch(pid)
+        self.tell(self.deaths.collect())
+
+    def tell(self, deaths: list[Death]) -> None:
+        """A line for each: PID, exit code, time of day, whether we ended it, name."""
+        if not deaths:
+            return
+        shift = time.time() - time.monotonic()
+        try:
+            with open(self.told, "a", errors="replace") as file:  # noqa: PTH123
+                for one in deaths:
+                    code = "?" if one.code is None else str(one.code)
+                    words = [str(one.pid), code, "%.3f" % (one.at + shift), str(int(one.ours))]
+                    file.write(" ".join([*words, one.name]) + "\n")
+        except OSError:
+            return
 
     def pass_on(self, *_: object) -> None:
         """SIGTERM is for the command alone."""
+        self.deaths.ending = True
         if self.pid != self.own:
             try:
                 os.kill(self.pid, signal.SIGTERM)
@@ -86,6 +114,7 @@ class Reaper:
     def end(self, *_: object) -> None:
         """Kill whatever is left."""
         self.look()
+        self.deaths.ending = True
         for other in below(self.own):
             try:
                 os.kill(other, signal.SIGKILL)
@@ -112,11 +141,14 @@ class Reaper:
                 ended, how = os.wait()
             except ChildProcessError:
                 break
+            self.tell(self.deaths.collect())  # first: who ended before this one
+            self.tell(self.deaths.reaped(ended, exit_code(how)))
             if ended == self.pid:
                 status, self.pid = how, self.own
             if self.pid == self.own:
                 self.end()
         signal.setitimer(signal.ITIMER_REAL, 0)
+        self.tell(self.deaths.collect(last=True))
         for name in self.made:
             try:
                 os.unlink(SHM + "/" + name)  # noqa: PTH108
@@ -127,7 +159,7 @@ class Reaper:
 
 def main(argv: list[str]) -> None:
     """Run it; ends as it ended."""
-    status = Reaper().run(argv)
+    status = Reaper(argv[0]).run(argv[1:])
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         signal.signal(number, signal.SIG_DFL)

@@ -24,6 +24,7 @@ from triage.core.launch import Job, LaunchSpec
 from triage.errors import HostError, hint
 from triage.launch import tree
 from triage.launch.asking import ask
+from triage.launch.deaths import Death
 from triage.launch.jobscript import environment_text, job_script
 from triage.launch.keeper import Keeper
 from triage.launch.target import Ended, Remains
@@ -65,6 +66,13 @@ _FIRST_END = re.compile(
     + "|".join(_SIGNALS)
     + "))"
 )
+
+
+_END = re.compile(
+    r"(?P<pid>\d{1,9}) (?P<code>-?\d{1,4}|\?) (?P<at>\d{1,12}\.\d{3}) (?P<ours>[01])"
+    r" (?P<name>.{0,200})"
+)
+_UNSEEN = "no node told how its processes ended: it has no python3, or its files came too late"
 
 
 class _NodeLog:
@@ -236,7 +244,27 @@ class SlurmTarget:
         stuck += [tree.stuck(proc.pid, proc.state) for proc in tree.living(self._seen)]
         told = ("JobState", "Reason", "ExitCode", "NodeList", "StartTime", "EndTime")
         said = tuple(f"{name}: {self._facts[name]}" for name in told if self._facts.get(name))
-        return Remains(tuple(self._seen), (), tuple(stuck), said)
+        deaths = self._deaths()
+        unseen = "" if deaths else _UNSEEN
+        return Remains(
+            tuple(self._seen), (), tuple(stuck), said, deaths=tuple(deaths), unseen=unseen
+        )
+
+    def _deaths(self) -> list[Death]:
+        """How processes ended on the nodes, as their reapers wrote it; times by their clocks."""
+        found = []
+        shift = time.time() - time.monotonic()
+        for path in sorted(self._folder.glob("exits-*")):
+            node = path.name.removeprefix("exits-")
+            with contextlib.suppress(OSError):
+                for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                    if (match := _END.fullmatch(line)) is None:
+                        continue
+                    code = None if match["code"] == "?" else int(match["code"])
+                    name = match["name"] + (f" on node {node}" if self._job.nodes > 1 else "")
+                    at = float(match["at"]) - shift
+                    found.append(Death(int(match["pid"]), code, at, name, match["ours"] == "1"))
+        return found
 
     def _find_logs(self) -> None:
         with contextlib.suppress(OSError):

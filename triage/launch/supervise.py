@@ -15,21 +15,33 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
 
-from triage.core.launch import Capture, Crashed, Hung, Interrupted, LaunchSpec, Outcome, Ready
+from triage.core.launch import (
+    Capture,
+    Crashed,
+    Hung,
+    Interrupted,
+    LaunchSpec,
+    Outcome,
+    Ready,
+)
 from triage.core.printable import visible
 from triage.core.redact import MARKER, redact_text
 from triage.core.watch import Watcher
 from triage.errors import HostError
-from triage.launch import stacks, titles, tree
+from triage.launch import titles, tree
 from triage.launch.capture import Record, cannot_write, create
+from triage.launch.exits import exits_document, exits_of
 from triage.launch.ready import Prover, api_key
 from triage.launch.server import Server
 from triage.launch.sockets import holder, listeners
+from triage.launch.stacks import HANG_S, Dumps
 from triage.launch.target import Ended, Remains, Target
 
 _POLL_S = 0.1
 _OWN_LINES_S = 0.5  # how soon the access log tells of a request of ours
 _STACKS = "stacks.txt"
+_STACKS_S = 2.0  # for the stacks of a launch that fails while it answers
+_KILLED_S = 0.2  # for a reader that ran out of time to be gone
 _FROM_OUTSIDE = {-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
 
 
@@ -74,11 +86,11 @@ def supervise(
             remains = watch.close(wait_s=2.0)
             how = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             with suppress(HostError):  # the first error is the one to tell
-                record.finish(_facts(how, None, target.poll(), remains, watch.seconds()))
+                record.finish(_facts(how, None, target.poll(), remains, watch))
             raise
         remains = watch.close(wait_s=30.0)
         how = type(outcome).__name__.lower()
-        record.finish(_facts(how, outcome, target.poll(), remains, watch.seconds()))
+        record.finish(_facts(how, outcome, target.poll(), remains, watch))
         say(f"{'; '.join(remains.stuck) or 'nothing of it'} is left after {watch.seconds():.1f} s")
         return Capture(
             outcome=outcome,
@@ -89,22 +101,30 @@ def supervise(
             leftovers=(*remains.removed, *remains.stuck),
             stuck=remains.stuck,
             stacks=watch.stacks,
+            exits=exits_of(remains, watch.began),
+            unseen=remains.unseen,
         )
 
 
 def _facts(
-    how: str, outcome: Outcome | None, ended: Ended | None, remains: Remains, seconds: float
+    how: str,
+    outcome: Outcome | None,
+    ended: Ended | None,
+    remains: Remains,
+    watch: _Watch,
 ) -> dict[str, object]:
     """The content of exit.json; `exit_code` may be of our own SIGTERM or SIGKILL."""
     return {
         "how": how,
         "outcome": asdict(outcome) if outcome else None,
         "exit_code": ended.exit_code if ended else None,
-        "seconds": round(seconds, 3),
+        "seconds": round(watch.seconds(), 3),
         "pids": remains.pids,
         "removed": remains.removed,
         "stuck": remains.stuck,
         "said": remains.said,
+        "processes": exits_document(exits_of(remains, watch.began)),
+        "unseen": remains.unseen,
     }
 
 
@@ -130,6 +150,8 @@ class _Watch:
         self.broken_at = 0.0
         self.phase = "unknown"
         self.stacks = ""
+        # The processes of the simulated engine are no engine's.
+        self.dumps = Dumps(target.pids) if spec.engine != "replay" else None
         self._told: set[str] = set()
 
     def seconds(self) -> float:
@@ -152,8 +174,7 @@ class _Watch:
 
     def end(self, outcome: Outcome) -> None:
         """Bring the launch to its end, and read its last words."""
-        if isinstance(outcome, Hung):
-            self._dump_stacks()
+        self._store_stacks(outcome)
         if isinstance(outcome, Ready):
             self.target.stop(force=False)
             deadline = time.monotonic() + self.graces.stop_s
@@ -194,7 +215,9 @@ class _Watch:
             return self._judge_end(ended)
         if fatal:
             self._tell("fatal", f"line {fatal} is fatal")
-            self.fatal_at = self.fatal_at or now
+            if not self.fatal_at:
+                self.fatal_at = now
+                self._begin_stacks(self.patience.settle_s)
             return Crashed(exit_code=None, fatal_line=fatal) if self._settled(now) else None
         return self._judge_proof(now) or self._judge_patience(now)
 
@@ -203,7 +226,7 @@ class _Watch:
         if now - self.fatal_at >= self.patience.settle_s:
             self._tell("settled", f"ending it {self.patience.settle_s:g} s after that line")
             return True
-        if now - self.last_byte < self.graces.quiet_s:
+        if now - self.last_byte < self.graces.quiet_s or self._reading_stacks():
             return False
         unheard = self.watcher.unheard()
         if unheard and unheard & titles.living(unheard, self.target.pids()):
@@ -264,12 +287,33 @@ class _Watch:
             return Hung(silent_s=silent, limit="total")
         return None
 
-    def _dump_stacks(self) -> None:
-        self.say("patience is over; reading the stacks of its processes")
+    def _begin_stacks(self, within_s: float) -> None:
+        """Start reading where its processes stand, while they live; nothing waits for it."""
+        if self.dumps is not None:
+            self.dumps.begin(within_s)
+
+    def _reading_stacks(self) -> bool:
+        return self.dumps is not None and self.dumps.running
+
+    def _store_stacks(self, outcome: Outcome) -> None:
+        """Keep the stacks of a launch that failed, which are read now if it still lives."""
+        dumps, within_s = self.dumps, 0.0
+        if isinstance(outcome, Hung):
+            self.say("patience is over; reading the stacks of its processes")
+            dumps, within_s = dumps or Dumps(self.target.pids), HANG_S
+        elif isinstance(outcome, Crashed) and self.target.poll() is None and not self.fatal_at:
+            within_s = _STACKS_S  # it was stopped for what it answered
+        if dumps is None:
+            return
+        if within_s:
+            dumps.begin(within_s)
+        text = dumps.text(within_s + _KILLED_S)
+        if not text:
+            return
         path = self.record.folder / _STACKS
         try:
             with create(path) as file:
-                file.write(redact_text(stacks.dump(self.target.pids())).encode())
+                file.write(redact_text(text).encode())
         except OSError as error:
             raise cannot_write(self.record.folder, error) from error
         self.stacks = str(path)

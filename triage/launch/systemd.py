@@ -26,6 +26,7 @@ from triage.core.launch import LaunchSpec, Unit
 from triage.errors import HostError, UsageError, hint
 from triage.launch import tree, unitfile
 from triage.launch.asking import ask
+from triage.launch.deaths import Death, Deaths
 from triage.launch.keeper import Keeper
 from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
@@ -57,6 +58,8 @@ class SystemdTarget:
         self._output = -1
         self._pids: tuple[int, ...] = ()
         self._seen: dict[int, int] = {}  # pid -> start
+        self._deaths = Deaths()
+        self._ends: list[Death] = []
         self._group = ""
         self._ended: Ended | None = None
         self._over = False  # the unit is not active any more
@@ -116,6 +119,7 @@ class SystemdTarget:
 
     def stop(self, *, force: bool) -> None:
         """SIGTERM to the main process only, or SIGKILL to the whole control group."""
+        self._deaths.ending = True
         whom = [] if force else ["--kill-who=main"]
         self._try("kill", *whom, "-s", "KILL" if force else "TERM", self._name)
         if force:
@@ -160,6 +164,7 @@ class SystemdTarget:
             return Remains((), ())
         said = self._journal()
         self._pids_now()
+        self._deaths.ending = True
         self._keeper.finish()
         deadline = time.monotonic() + _GONE_S
         while (left := tree.living(self._seen)) and time.monotonic() < deadline:
@@ -168,7 +173,11 @@ class SystemdTarget:
             os.close(self._output)
             self._output = -1
         stuck = tuple(tree.stuck(proc.pid, proc.state) for proc in left)
-        return Remains(tuple(self._seen), self._keeper.removed, stuck, said)
+        self._ends += self._deaths.collect(last=True)
+        self._deaths.close()
+        return Remains(
+            tuple(self._seen), self._keeper.removed, stuck, said, deaths=tuple(self._ends)
+        )
 
     def _require_manager(self) -> None:
         runs = Path("/run/systemd/system").is_dir()
@@ -213,7 +222,9 @@ class SystemdTarget:
                         found += map(int, file.read_text().split())
                 break
         self._pids = tuple(sorted(set(found), key=lambda pid: (pid != main, pid)))
+        self._ends += self._deaths.collect()
         for pid in self._pids:
+            self._deaths.watch(pid)
             if pid not in self._seen and (proc := tree.look(pid)) is not None:
                 self._seen[pid] = proc.start
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from triage.launch.deaths import Death
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -29,12 +31,15 @@ class Remains:
     `removed` are paths; `stuck` are processes that survived SIGKILL, with
     their state, waiting in the kernel. `said` is what the hand that ran the launch
     told of it (the service manager, the container engine, the scheduler), a line each.
+    `deaths` are the ends of its processes in their order, `unseen` why there are none.
     """
 
     pids: tuple[int, ...]
     removed: tuple[str, ...]
     stuck: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
+    deaths: tuple[Death, ...] = ()
+    unseen: str = ""
 
 
 class Target(Protocol):

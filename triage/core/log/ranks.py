@@ -18,6 +18,8 @@ _WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)")
 _ENGINE = regex(r"EngineCore_(DP\d+)")
 _OTHERS = regex(r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b")
 _NUMBERED = regex(r"(gpu=|gpu_id=|gpu|rank)(\d+)")
+# Source: SGLang's setproctitle, with blanks as `_`: `sglang::scheduler_DP0_TP3`.
+_TITLE = regex(r"sglang::scheduler_?(?P<tag>[A-Z0-9_]*)")
 # Who died, in the words of the launcher that noticed it.
 _DEAD = regex(
     r"Rank (?P<a>\d+) scheduler|Subprocess scheduler_(?P<b>\d+) |local_rank: (?P<c>\d+)"
@@ -31,6 +33,12 @@ def topology(label: str) -> str:
         return label
     worker = _WORKER.match(label)
     return worker[1].strip("_").replace("_", " ") if worker else ""
+
+
+def titled(title: str) -> str:
+    """The tag in the title that a process gave itself, "" for one without."""
+    found = _TITLE.search(title)
+    return found["tag"].replace("_", " ").strip() if found else ""
 
 
 def members(labels: Iterable[str]) -> tuple[str, ...]:
