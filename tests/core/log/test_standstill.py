@@ -66,3 +66,21 @@ def test_what_is_no_dump_says_nothing() -> None:
     ):
         assert sentences(text) == ()
         assert not standing(text)
+
+
+def test_stacks_of_pystack_are_read_as_well() -> None:
+    text = (
+        "== process 41 (sglang::schedul), parent 40, state D, waits in nvidia_ioctl\n"
+        "sglang::scheduler_TP3\n"
+        "tried py-spy: left out, as the process is in state D\n"
+        "Traceback for thread 44 (python) [] (most recent call last):\n"
+        '    (Python) File "/usr/lib/python3.12/threading.py", line 1, in run\n'
+        "Traceback for thread 41 (python) [] (most recent call last):\n"
+        '    (Python) File "/x/scheduler.py", line 9, in run_event_loop\n'
+        "        loop()\n"
+        '    (Python) File "/x/parallel_state.py", line 5, in all_reduce\n'
+        "        wait()\n"
+    )
+    (one,) = standing(text)
+    assert (one.who, one.function, one.line) == ("TP3", "all_reduce", 5)
+    assert one.collective.startswith("all_reduce (")

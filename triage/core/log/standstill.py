@@ -4,7 +4,8 @@ In:  the text of stacks.txt (triage.launch writes it). Out: sentences.
 Not: taking the stacks, or the cause.
 
 Source: py-spy 0.4 prints threads as `Thread N (state): "name"` and frames, innermost first, as
-`function (file:line)`; SGLang titles its ranks `sglang::scheduler_DP0_TP3`.
+`function (file:line)`; pystack 1.7 prints `Traceback for thread N` and frames, innermost last, as
+`(Python) File "file", line N, in function`; SGLang titles its ranks `sglang::scheduler_DP0_TP3`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _PROCESS = re.compile(
 )
 _THREAD = re.compile(r'^Thread .*: "(?P<name>[^"]*)"')
 _FRAME = re.compile(r"^\s+(?P<function>\S.*?) \((?P<file>[^()]*?):(?P<line>\d+)\)$")
+_OTHER_THREAD = re.compile(r"^Traceback for thread (?P<number>\d+) ")
+_OTHER_FRAME = re.compile(
+    r'^\s+\(Python\) File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>\S.*)$'
+)
 _RANK = re.compile(r"sglang::scheduler_?(?P<rank>[A-Z0-9_]*)")
 # Frames that only say that somebody waits, not for what.
 _WAITING = ("threading.py", "selectors.py", "queue.py", "socket.py", "subprocess.py", "ssl.py")
@@ -102,7 +107,7 @@ def _stands(text: str) -> Iterator[Stand]:
 def _stand(head: re.Match[str], title: str, lines: list[str]) -> Stand:
     rank = _RANK.search(title) or _RANK.search(head["comm"])
     who = (rank["rank"].replace("_", " ").strip() if rank else "") or f"process {head['pid']}"
-    frames = _main_thread(lines)
+    frames = _main_thread(lines, head["pid"])
     inner = next((f for f in frames if not _only_waits(f["file"])), frames[0] if frames else None)
     shared = next((f for f in frames[:_DEEP] if _COLLECTIVE.search(f["function"])), None)
     if inner is None:
@@ -119,14 +124,18 @@ def _stand(head: re.Match[str], title: str, lines: list[str]) -> Stand:
     )
 
 
-def _main_thread(lines: list[str]) -> list[re.Match[str]]:
+def _main_thread(lines: list[str], pid: str) -> list[re.Match[str]]:
     """The frames of the main thread, of the first thread if none is called so."""
     threads: list[tuple[str, list[re.Match[str]]]] = []
     for line in lines:
         if thread := _THREAD.match(line):
             threads.append((thread["name"], []))
+        elif thread := _OTHER_THREAD.match(line):
+            threads.append(("MainThread" if thread["number"] == pid else "", []))
         elif threads and (frame := _FRAME.match(line)):
             threads[-1][1].append(frame)
+        elif threads and (frame := _OTHER_FRAME.match(line)):
+            threads[-1][1].insert(0, frame)
     named = [frames for name, frames in threads if name == "MainThread" and frames]
     return (named or [frames for _, frames in threads if frames] or [[]])[0]
 
