@@ -25,7 +25,7 @@ def test_an_order_is_read_back_and_the_command_after_it_is_not_touched(
     argv: list[str], env: dict[str, str]
 ) -> None:
     read, write = os.pipe()
-    order = guard.encode_order(argv, env, cwd="/a b", tmpdir="/tmp/é", parent=12)
+    order = guard.encode_order(argv, env, cwd="/a b", tmpdir="/tmp/é", parent=12, group="triage-x")
     os.write(write, order + guard.END)
     os.close(write)
     decoded = guard.read_order(read)

@@ -32,6 +32,7 @@ from triage.launch import launch
 class Deaf:
     phase, ready_line, fatal_line = "unknown", 0, 0
     def feed(self, raw): pass
+    def unheard(self): return frozenset()
 
 folder, engine, port, *words = sys.argv[1:]
 launch(LaunchSpec(argv=(sys.executable, engine, port, *words), port=int(port)), Path(folder), Deaf())

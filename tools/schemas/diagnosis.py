@@ -207,7 +207,7 @@ class Diagnosis(Document):
     """Number of the line by which a later start was ready; null if none was."""
     standstill: list[str]
     """Where the processes of a silent launch stood, from their stacks, the odd one out first;
-    empty for a log alone."""
+    what others than the log told of a killed one. Empty for a log alone."""
     explain: list[Explained]
     """How the root was chosen: the candidates, what each step left out, the root."""
     fingerprint_of: str

@@ -125,7 +125,7 @@ class Exit(Document):
     stuck: list[str]
     """Processes that survived SIGKILL, with their state."""
     said: list[str]
-    """What the service manager, container engine or scheduler told of it; empty for a process."""
+    """What the service manager, container engine, scheduler or kernel told of it."""
     processes: list[ProcessEnd]
     """How each of its processes ended, in the order of time."""
     unseen: str

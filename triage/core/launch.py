@@ -156,6 +156,7 @@ class Capture:
     pids: tuple[int, ...] = ()
     leftovers: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()  # what the hand that ran it, or the kernel, told of its end
     stacks: str = ""  # path of the stack dumps of a launch that failed while it lived, or ""
     exits: tuple[Exit, ...] = ()  # in the order of time
     unseen: str = ""  # why nothing is known of them

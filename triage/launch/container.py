@@ -88,7 +88,8 @@ class ContainerTarget:
         words = run_words(place.run, self._name, names)
         env = {"PYTHONUNBUFFERED": "1"} | dict(spec.env)
         self._client = ProcessTarget(
-            replace(spec, argv=(*words, *spec.argv), env=tuple(sorted(env.items())), cwd=".")
+            replace(spec, argv=(*words, *spec.argv), env=tuple(sorted(env.items())), cwd="."),
+            grouped=False,  # the engine makes the container's
         )
         self._keeper = Keeper([[*self._engine, "rm", "--force", self._name]])
         self._seen: dict[int, int] = {}
@@ -189,7 +190,9 @@ class ContainerTarget:
         """The engine's own account of how it ended; the environment is left out."""
         state = self._state()
         told = ("Status", "ExitCode", "OOMKilled", "Error", "StartedAt", "FinishedAt")
-        return tuple(f"{name}: {state[name]}" for name in told if state.get(name) not in (None, ""))
+        return tuple(
+            f"{name}: {state[name]}" for name in told if state.get(name) not in (None, "", False)
+        )
 
     def _state(self) -> dict[str, object]:
         text = self._run("inspect", "--format", "{{json .State}}", self._name)

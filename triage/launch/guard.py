@@ -3,13 +3,16 @@
 In:  on stdin an order (`encode_order`), then commands of one letter. The end of the input, or
      the death of triage, means the same as END.
 Out: on stdout records that end with NUL (`pid N SESSION START`, `exit CODE`,
-     `died N CODE MICROSECONDS OURS NAME`, `failed STAGE ERRNO`, `shm DEVICE INODE`,
-     `stuck N STATE`, `left PATH`, `gone`); stderr is handed to the server as its output.
+     `died N CODE MICROSECONDS OURS NAME`, `failed STAGE ERRNO`, `group PATH`, `nogroup WHY`,
+     `shm DEVICE INODE`, `stuck N STATE`, `oom COUNT FILE`, `left PATH`, `gone`); stderr is
+     handed to the server as its output.
 Not: judging the server. It must start in a few milliseconds, so it imports next to nothing.
 
 Everything that the server starts stays below this process, because it is a
 child subreaper: a daemon that leaves session, group and parent becomes its
-child. So "no children left" is a proof, and no list of names is needed.
+child. So "no children left" is a proof, and no list of names is needed. Where a
+control group of version 2 can be made, the server runs in it, and one write ends
+everything in it at once, also what forks meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import select
 import signal
 import time
 
-from triage.launch import frame, leftovers, tree
+from triage.launch import cgroups, frame, leftovers, tree
 from triage.launch.deaths import Death, Deaths
 
 TYPE_CHECKING = False
@@ -37,22 +40,32 @@ _STUCK_S = 3.0  # a process that survives SIGKILL this long is told
 
 
 def encode_order(
-    argv: Sequence[str], env: Mapping[str, str], *, cwd: str, tmpdir: str, parent: int
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    cwd: str,
+    tmpdir: str,
+    parent: int,
+    group: str = "",
 ) -> bytes:
-    """What to start: the length in bytes, then that many bytes of fields, all ended by NUL."""
+    """What to start: the length in bytes, then that many bytes of fields, all ended by NUL.
+
+    `group` names the control group to make for it; "": none is wanted.
+    """
     variables = [f"{name}={value}" for name, value in env.items()]
-    return frame.encode([cwd, tmpdir, str(parent), str(len(argv)), *argv, *variables])
+    return frame.encode([cwd, tmpdir, str(parent), group, str(len(argv)), *argv, *variables])
 
 
 class Order:
     """The decoded order."""
 
     def __init__(self, fields: list[bytes]) -> None:
-        self.cwd, tmpdir, parent, argc = fields[:4]
+        self.cwd, tmpdir, parent, group, argc = fields[:5]
         self.tmpdir = os.fsdecode(tmpdir)
         self.parent = int(parent)
-        self.argv = fields[4 : 4 + int(argc)]
-        pairs = (field.partition(b"=") for field in fields[4 + int(argc) :])
+        self.group = os.fsdecode(group)
+        self.argv = fields[5 : 5 + int(argc)]
+        pairs = (field.partition(b"=") for field in fields[5 + int(argc) :])
         self.env = {name: value for name, _, value in pairs}
 
 
@@ -77,6 +90,9 @@ class Guard:
         self.next_look = 0.0
         self.deaths = Deaths()
         self.everybody: set[str] = set()  # what /proc listed last
+        self.group: cgroups.Group | None = None
+        self.kills = cgroups.Kills()  # of ours, for want of memory
+        self.kills.look()
         self.libc = ctypes.CDLL(None)
 
     def report(self, *words: object) -> None:
@@ -95,12 +111,19 @@ class Guard:
             self.report("failed", "tmpdir", error.errno)
             return False
         failure_in, failure_out = os.pipe()  # closed by a successful exec
+        wait_in, wait_out = os.pipe()  # closed once the server is in its group
         guard = os.getpid()
         self.main = os.fork()
         if self.main == 0:
             os.close(failure_in)
+            os.close(wait_out)
+            os.read(wait_in, 1)
             self._become_server(guard, failure_out)
         os.close(failure_out)
+        os.close(wait_in)
+        if self.order.group:
+            self._enter_group(self.order.group)
+        os.close(wait_out)
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 2)  # the output belongs to the server alone: its end is the log's end
         failure = os.read(failure_in, 100).decode()
@@ -111,6 +134,21 @@ class Guard:
         self.tell(tree.look(self.main))  # also if it has ended already
         self.look()
         return True
+
+    def _enter_group(self, name: str) -> None:
+        """Put the server into a group of its own before its first step; tell which, or why not."""
+        made = cgroups.make(name)
+        if not isinstance(made, cgroups.Group):
+            self.report("nogroup", made)
+            return
+        try:
+            made.add(self.main)
+        except OSError as error:
+            made.remove()
+            self.report("nogroup", f"{made.path}: {error.strerror}")
+            return
+        self.group = made
+        self.report("group", made.path)
 
     def _become_server(self, guard: int, failure_out: int) -> None:
         """In the child: own session, our signals undone, output to the log, then exec."""
@@ -214,6 +252,7 @@ class Guard:
         for proc in alive:
             self.tell(proc)
             self.deaths.watch(proc.pid)  # its title may be another by now
+            self.kills.look(proc.pid)  # it may have gone into a group of its own
         self.fresh = set(leftovers.present()) - self.before - self.shared
         if self.fresh:
             for key in self.fresh & leftovers.used_by(proc.pid for proc in alive):
@@ -237,10 +276,12 @@ class Guard:
         self.look()
         self.deaths.ending = True
         while True:
+            if self.group is not None:
+                self.group.kill()
             alive = [proc for proc in tree.descendants([os.getpid()], tree.table()) if proc.alive]
             tree.kill(alive)
             self.reap()
-            if self.childless:
+            if self.childless and not (self.group and self.group.populated()):
                 break
             waited = time.monotonic() - began
             if waited > _STUCK_S:
@@ -250,6 +291,10 @@ class Guard:
                         self.report("stuck", proc.pid, proc.state)
             time.sleep(0.002 if waited < 1 else 0.2)
         self.report_deaths(self.deaths.collect(last=True))
+        for file, count in self.kills.since().items():
+            self.report("oom", count, file)
+        if self.group is not None:
+            self.group.remove()
         ours = self.shared | leftovers.semaphores(self.before)
         for path in leftovers.remove_shared(ours):
             self.report("left", path)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from triage.core.launch import LaunchSpec
 from triage.errors import HostError, TriageError, UsageError
-from triage.launch import guard, leftovers, tree
+from triage.launch import cgroups, guard, leftovers, tree
 from triage.launch.deaths import Death
 from triage.launch.sockets import own_address
 from triage.launch.target import Ended, Remains
@@ -33,10 +33,11 @@ _GUARD = "import sys; sys.path.append(sys.argv[1]); from triage.launch.guard imp
 class ProcessTarget:
     """Starts the server under a guard process, and talks with that guard."""
 
-    def __init__(self, spec: LaunchSpec) -> None:
+    def __init__(self, spec: LaunchSpec, *, grouped: bool = True) -> None:
         self._spec = spec
         token = secrets.token_hex(4)
         self._variable = f"TRIAGE_LAUNCH={token}"
+        self._group = f"triage-{token}" if grouped else ""
         self._tmpdir = f"{_temporary(dict(spec.env))}/tri-{token}"
         self._guard: subprocess.Popen[bytes] | None = None
         self._output = self._reports = -1
@@ -50,6 +51,8 @@ class ProcessTarget:
         self._stuck: list[str] = []
         self._deaths: list[Death] = []
         self._gone = False
+        self._place: cgroups.Group | None = None  # the launch's own control group
+        self._said: list[str] = []
 
     @property
     def tmpdir(self) -> str:
@@ -85,6 +88,7 @@ class ProcessTarget:
                 cwd=str(Path(self._spec.cwd).absolute()),
                 tmpdir=self._tmpdir,
                 parent=os.getpid(),
+                group=self._group,
             )
         )
         deadline = time.monotonic() + _START_S
@@ -163,6 +167,7 @@ class ProcessTarget:
             tuple(self._known),
             tuple(self._removed),
             tuple(self._stuck),
+            tuple(self._said),
             deaths=tuple(self._deaths),
         )
 
@@ -228,6 +233,13 @@ class ProcessTarget:
                 self._deaths.append(Death(int(number), known, int(at) / 1e6, name, ours == "1"))
             case "failed":
                 self._failed = (words[0], int(words[1]))
+            case "group":
+                self._place = cgroups.Group(rest)
+                self._said.append(f"control group {rest}: ended by cgroup.kill")
+            case "nogroup":
+                self._said.append(f"no control group of its own ({rest}): ended process by process")
+            case "oom":
+                self._said.append(f"{rest.partition(' ')[2]}: oom_kill {words[0]}")
             case "shm":
                 self._shared.add((int(words[0]), int(words[1])))
             case "stuck":
@@ -245,10 +257,14 @@ class ProcessTarget:
         self._ended = self._ended or Ended(None, by="the guard process was killed")
 
         def find() -> list[tree.Proc]:
+            if self._place is not None:
+                self._place.kill()
             return tree.marked(self._known, self._variable, tree.table())
 
         left = tree.end_all(find, within_s=5.0)
         self._stuck += [tree.stuck(proc.pid, proc.state) for proc in left]
+        if self._place is not None:
+            self._place.remove()
         self._removed += leftovers.remove_shared(self._shared)
         self._removed += leftovers.remove_folder(self._tmpdir)
         self._gone = not left

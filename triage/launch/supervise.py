@@ -100,6 +100,7 @@ def supervise(
             pids=remains.pids,
             leftovers=(*remains.removed, *remains.stuck),
             stuck=remains.stuck,
+            said=remains.said,
             stacks=watch.stacks,
             exits=exits_of(remains, watch.began),
             unseen=remains.unseen,

@@ -7,8 +7,8 @@ Not: deciding whom to end. Light imports only: the guard uses this.
 from __future__ import annotations
 
 import os
+import signal
 import time
-from signal import SIGKILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,12 +124,23 @@ def _has_variable(pid: int, variable: bytes) -> bool:
 
 
 def kill(processes: Iterable[Proc]) -> None:
-    """SIGKILL to each; those that are gone or belong to another user are passed over."""
+    """SIGKILL to each; those that are gone or belong to another user are passed over.
+
+    A pidfd stays with its process, so a number that is used again hits nobody else.
+    """
     for proc in processes:
         try:
-            os.kill(proc.pid, SIGKILL)
-        except (ProcessLookupError, PermissionError):
+            descriptor = os.pidfd_open(proc.pid)
+        except OSError:
             continue
+        try:
+            now = look(proc.pid)
+            if now is not None and now.start == proc.start:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
 
 
 def end_all(find: Callable[[], list[Proc]], within_s: float) -> list[Proc]:

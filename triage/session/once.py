@@ -18,7 +18,7 @@ from triage.errors import UsageError, hint
 from triage.finder import fast
 from triage.launch import free_port, launch
 from triage.render.documents import diagnosis_document
-from triage.session.logs import causes, classify, flag_table, with_stacks
+from triage.session.logs import causes, classify, flag_table, with_said, with_stacks
 from triage.store import SessionFolder
 
 DEFAULT_PORT = 30000  # Source: SGLang 0.5.23, server_args.py
@@ -70,6 +70,7 @@ def run_once(
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
     diagnosis = with_stacks(classify(capture.log, outcome=capture.outcome), capture.stacks)
+    diagnosis = with_said(diagnosis, capture.said)
     session.write("diagnosis.json", diagnosis_document(diagnosis))
     return Once(capture=capture, diagnosis=diagnosis)
 

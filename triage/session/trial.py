@@ -33,7 +33,7 @@ from triage.core.search.hints import hinted_levels
 from triage.core.trials import Entry, Problem, Seen, Trial
 from triage.finder import fast
 from triage.launch import Server, free_port, launch
-from triage.session.logs import causes, classify, diff_rules, flag_table, with_stacks
+from triage.session.logs import causes, classify, diff_rules, flag_table, with_said, with_stacks
 from triage.session.places import listening_address, placed
 from triage.session.release import await_release, memory_used
 
@@ -150,6 +150,7 @@ def launch_once(
         held = "; ".join(capture.stuck) + " does not end" if capture.stuck else ""
         held = held or await_release(before, say)
     diagnosis = with_stacks(classify(capture.log, outcome=capture.outcome), capture.stacks)
+    diagnosis = with_said(diagnosis, capture.said)
     seen, reason = what_is_seen(capture, diagnosis)
     return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason, held=held)
 
