@@ -30,7 +30,7 @@ JOURNAL = [
 
 
 def test_each_launch_is_a_column_with_its_flags_and_its_verdict() -> None:
-    lines = grid(PROBLEM, JOURNAL, frozenset({"enable-nccl-nvls"}))
+    lines = grid(PROBLEM, JOURNAL, {6: frozenset({"enable-nccl-nvls"})})
     assert lines == [
         "                                      1  2  3  4  5  6",
         "ep-size 8                             ·  ●  ●  ●  ●  ·",
@@ -39,6 +39,13 @@ def test_each_launch_is_a_column_with_its_flags_and_its_verdict() -> None:
         "                                      S  F  O  F  ?  ▸",
         LEGEND,
     ]
+
+
+def test_several_launches_at_the_same_time_are_a_column_each() -> None:
+    lines = grid(PROBLEM, JOURNAL[:2], {4: PROBLEM.keys(), 3: frozenset({"ep-size"})})
+    assert lines[0].split() == ["1", "2", "3", "4"]
+    assert lines[1].split()[2:] == ["·", "●", "●", "●"]
+    assert lines[4].split() == ["S", "F", "▸", "▸"]
 
 
 def test_no_line_is_wider_than_the_terminal_and_the_newest_launches_stay() -> None:

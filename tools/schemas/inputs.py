@@ -64,6 +64,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "unit": "For systemd: the unit whose settings each launch takes over.",
         "container": "For container: the words of docker or podman run, up to the image.",
         "nodes": "For slurm: how many nodes, with one task on each.",
+        "devices": "For several launches at the same time on one machine: the GPUs of each.",
         "sbatch": "For slurm: further options of sbatch.",
         "command": "The words before the server's flags.",
         "env": "Variable name -> value for every launch.",
@@ -118,7 +119,8 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
     },
     "BudgetPart": {
         "trials": "Launches at most.",
-        "hours": "Hours at most.",
+        "hours": "Hours at most, of all launches together.",
+        "nodes": "Launches at the same time: on nodes of a scheduler, or on the devices given.",
     },
     "NoisePart": {
         "miss": "Share of launches of a failing configuration that start, 0 to 1.",

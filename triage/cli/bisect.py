@@ -51,6 +51,11 @@ _FILE = click.Path(path_type=Path)
     type=click.Choice(["process", "systemd", "container", "slurm"]),
     help="Where each launch is made.",
 )
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 4),
+    help="Launch on so many nodes at the same time, each trial by itself.",
+)
 @click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
 @click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
 @click.option(
@@ -75,6 +80,7 @@ def command(
     rungs: str | None,
     target: str | None,
     take_over: tuple[str, ...],
+    nodes: int | None,
     engine: str | None,
     landscape: Path | None,
     speed: float | None,
@@ -108,7 +114,7 @@ def command(
     search = prepare(
         recipe_file, stored=stored, good=good, bad=bad, trials=trials, hours=hours,
         engine=engine, landscape=landscape, speed=speed, goal=goal, audit=audit, rungs=rungs,
-        target=target,
+        target=target, nodes=nodes,
     )  # fmt: skip
     for note in dict.fromkeys(search.recipe.notes):
         console.talk(f"note: {note}")
@@ -255,6 +261,7 @@ def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
                 starting=screen.starting,
                 finished=screen.finished,
                 event=screen.event,
+                doing=screen.doing,
                 note=screen.event,
             )
         return
@@ -307,7 +314,7 @@ def _ended(
             console.talk(f"{done.say}\n  try: {hint('triage', 'bisect', '--session', path)}")
             return 12
         case "baseline-fails":
-            last = journal.entries[-1]
+            last = [entry for entry in journal.entries if not entry.items][-1]
             log = path / f"trials/{last.number:03d}/server.log"
             console.talk(
                 f"error: the configuration that was said to start fails: "

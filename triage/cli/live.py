@@ -31,8 +31,9 @@ class Screen:
 
     def __init__(self, problem: Problem, entries: list[Entry], *, most: int, colour: bool) -> None:
         self._problem, self._entries, self._most = problem, entries, most
-        self._running: frozenset[str] | None = None
-        self._doing = ""
+        self._running: dict[int, frozenset[str]] = {}
+        self._does: dict[int, str] = {}  # of each launch that goes on
+        self._event = ""
         self._colour = colour
         self._live: Live | None = None
 
@@ -64,7 +65,7 @@ class Screen:
         """A launch begins: say what and why."""
         from triage.render.session_text import trial_head
 
-        self._running, self._doing = trial.items, ""
+        self._running[number], self._does[number], self._event = trial.items, "", ""
         self._print(trial_head(trial, number, self._most, self._problem))
 
     def finished(self, entry: Entry) -> None:
@@ -78,12 +79,20 @@ class Screen:
             Seen.UNRESOLVED: "bright_black",
             Seen.PASSES: "blue",
         }
-        self._running, self._doing = None, ""
-        self._print(trial_line(entry), styles[entry.seen])
+        alone = len(self._running) <= 1
+        self._running.pop(entry.number, None)
+        self._does.pop(entry.number, None)
+        self._event = ""
+        self._print(trial_line(entry, numbered=not alone), styles[entry.seen])
 
     def event(self, text: str) -> None:
-        """What the launch is doing now."""
-        self._doing = console.harmless(text)
+        """What goes on beside the launches."""
+        self._event = console.harmless(text)
+
+    def doing(self, number: int, text: str) -> None:
+        """What a launch is doing now; from any thread."""
+        if number in self._does:
+            self._does[number] = console.harmless(text)
 
     def _print(self, text: str, style: str = "") -> None:
         from rich.text import Text
@@ -99,8 +108,9 @@ class Screen:
 
         size = self._live.console.size if self._live is not None else None
         width, height = (size.width, size.height) if size is not None else (80, 24)
-        shown = grid(
-            self._problem, self._entries, self._running, width=width, height=height // 2 + 4
-        )
-        lines = [*map(console.harmless, shown), f"  {self._doing}"]
+        running, does = dict(self._running), dict(self._does)
+        shown = grid(self._problem, self._entries, running, width=width, height=height // 2 + 4)
+        lines = [*map(console.harmless, shown)]
+        lines += [f"  trial {number}: {text}" for number, text in sorted(does.items())]
+        lines += [f"  {self._event}"] if self._event or not does else []
         return Text("\n".join(line[:width] for line in lines), no_wrap=True, overflow="crop")

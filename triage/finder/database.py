@@ -6,6 +6,7 @@ Not: regular expressions; core tries those on the few lines that have a literal.
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -29,6 +30,7 @@ class Database:
                 literal=True,
             )
         self._marker = Marker(literals)
+        self._one = threading.Lock()  # launches at the same time share scratch space and marker
 
     def close(self) -> None:
         """Free the database and its scratch space."""
@@ -37,10 +39,11 @@ class Database:
     def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         """See core's Finder."""
         marker = self._marker
-        marker.begin(block, start, stop)
-        if self._database is not None:
-            whole = not start and stop == len(block)
-            data: Any = block if whole else memoryview(block)[start:stop]
-            with suppress(hyperscan.ScanTerminated):  # Marker asks for it
-                self._database.scan(data, marker.found)
-        return marker.marks, marker.resume
+        with self._one:
+            marker.begin(block, start, stop)
+            if self._database is not None:
+                whole = not start and stop == len(block)
+                data: Any = block if whole else memoryview(block)[start:stop]
+                with suppress(hyperscan.ScanTerminated):  # Marker asks for it
+                    self._database.scan(data, marker.found)
+            return marker.marks, marker.resume

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from triage.core.launch import Capture, LaunchSpec
     from triage.core.watch import Watcher
 
-__all__ = ["Refused", "Server", "free_port", "launch"]
+__all__ = ["Refused", "Server", "free_port", "launch", "signals_interrupt"]
 
 
 def launch(
@@ -32,6 +32,7 @@ def launch(
     while_ready: Callable[[Server], None] | None = None,
     on_event: Callable[[str], None] | None = None,
     stop_grace_s: float = 10.0,
+    ended: Callable[[], bool] | None = None,
 ) -> Capture:
     """Launch once and return when nothing of the launch is left.
 
@@ -44,6 +45,8 @@ def launch(
             server ends or falls silent; everything else is raised to the caller.
         on_event: Told in a few words what happens; never the server's output.
         stop_grace_s: Seconds that a ready server gets to end after SIGTERM.
+        ended: Asked often; once it says so, the launch ends as by Ctrl-C. For launches in
+            threads, which no signal reaches.
 
     Raises:
         UsageError: The program, or the folder to start it in, does not exist.
@@ -61,7 +64,15 @@ def launch(
         while_ready=while_ready,
         say=on_event or (lambda _: None),
         graces=Graces(stop_s=stop_grace_s),
+        ended=ended or (lambda: False),
     )
+
+
+def signals_interrupt() -> AbstractContextManager[None]:
+    """SIGTERM and SIGHUP to the main thread act like Ctrl-C meanwhile."""
+    from triage.launch.supervise import signals_interrupt as interrupt
+
+    return interrupt()
 
 
 def free_port(span: int = 250) -> AbstractContextManager[int]:

@@ -71,13 +71,15 @@ def supervise(
     while_ready: Callable[[Server], None] | None,
     say: Callable[[str], None],
     graces: Graces,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Capture:
     """Run one launch; see triage.launch.launch."""
     _require_free(spec.port)
-    with Record(folder) as record, _signals_interrupt():
+    with Record(folder) as record, signals_interrupt():
         watch = _Watch(
-            target, spec, watcher, record, while_ready=while_ready, say=say, graces=graces
-        )
+            target, spec, watcher, record, while_ready=while_ready, say=say, graces=graces,
+            ended=ended,
+        )  # fmt: skip
         try:
             target.start()
             outcome = watch.until_judged()
@@ -142,9 +144,11 @@ class _Watch:
         while_ready: Callable[[Server], None] | None,
         say: Callable[[str], None],
         graces: Graces,
+        ended: Callable[[], bool],
     ) -> None:
         self.target, self.watcher, self.record = target, watcher, record
         self.patience, self.graces, self.say = spec.patience, graces, say
+        self.ended = ended
         self.prover = Prover(spec, watcher, target, while_ready)
         self.began = self.last_byte = self.last_sign = time.monotonic()
         self.fatal_at = 0.0
@@ -198,6 +202,8 @@ class _Watch:
 
     def _read(self, wait_s: float) -> bool:
         """Take the next output; False when there can be none."""
+        if self.ended():
+            raise KeyboardInterrupt
         chunk = self.target.logs(wait_s)
         if chunk:
             now = time.monotonic()
@@ -344,7 +350,7 @@ def _require_free(port: int) -> None:
 
 
 @contextmanager
-def _signals_interrupt() -> Iterator[None]:
+def signals_interrupt() -> Iterator[None]:
     """SIGTERM and SIGHUP act like Ctrl-C meanwhile, unless the program has its own handler."""
 
     def interrupt(number: int, _: FrameType | None) -> None:

@@ -102,6 +102,8 @@ class Recipe:
 
     `target` is where a launch is made: process, systemd, container or slurm; the four fields
     behind it say how (schema.py), and are kept whatever the target is.
+    `at_once` launches are made at the same time; `devices` are the GPUs of each, where they
+    share a machine.
     `command` is what stands before the server's flags. `cwd` and `landscape`
     are resolved against the recipe's folder. `repairs` and `ranges` are what
     the problem's repairs were made from. `engine_version` chooses no other flag table.
@@ -120,6 +122,8 @@ class Recipe:
     container: tuple[str, ...] = ()
     nodes: int = 1
     sbatch: tuple[str, ...] = ()
+    devices: tuple[tuple[int, ...], ...] = ()
+    at_once: int = 1
     command: tuple[str, ...] = ("python", "-m", "sglang.launch_server")
     env: tuple[tuple[str, str], ...] = ()
     cwd: Path = Path()

@@ -67,6 +67,8 @@ class _Reading:
             container=launch.container,
             nodes=launch.nodes,
             sbatch=launch.sbatch,
+            devices=launch.devices,
+            at_once=file.budget.nodes,
             command=launch.command,
             env=tuple(sorted((name, str(value)) for name, value in launch.env.items())),
             cwd=_below(folder, launch.cwd),

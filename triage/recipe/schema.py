@@ -29,6 +29,7 @@ class LaunchPart(_Strict):
     container: tuple[Text, ...] = ()  # container: the words of docker run up to the image
     nodes: Annotated[int, Field(ge=1, le=1024)] = 1  # slurm: with one task on each
     sbatch: tuple[Text, ...] = ()  # slurm: options such as --partition=gpu
+    devices: tuple[tuple[Annotated[int, Field(ge=0, le=1023)], ...], ...] = ()  # budget.nodes > 1
     command: Annotated[tuple[Text, ...], Field(min_length=1)] = (
         "python",
         "-m",
@@ -37,6 +38,13 @@ class LaunchPart(_Strict):
     env: dict[Text, str | int | float] = Field(default_factory=dict)
     cwd: Text = "."
     patience: dict[str, Duration] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        every = [gpu for slot in self.devices for gpu in slot]
+        if len(set(every)) != len(every) or not all(self.devices):
+            raise ValueError("devices: each launch at the same time needs GPUs of its own")
+        return self
 
 
 class BaselinePart(_Strict):
@@ -106,6 +114,7 @@ class BudgetPart(_Strict):
 
     trials: Annotated[int, Field(ge=1, le=10_000)] = 24
     hours: Annotated[float, Field(gt=0, le=10_000)] = 2.0
+    nodes: Annotated[int, Field(ge=1, le=4)] = 1  # launches at the same time
 
 
 class NoisePart(_Strict):

@@ -54,7 +54,8 @@ def write_recipe(recipe: Recipe) -> str:
         ),
         *_rules(problem),
         f"noise: {{miss: {problem.noise.miss!r}, transient: {problem.noise.transient!r}}}",
-        f"budget: {{trials: {problem.budget_trials}, hours: {problem.budget_s / 3600!r}}}",
+        f"budget: {{trials: {problem.budget_trials}, hours: {problem.budget_s / 3600!r},"
+        f" nodes: {recipe.at_once}}}",
         f"confirm: {{requests: {recipe.confirm.requests},"
         f" concurrency: {list(recipe.confirm.concurrency)}, tokens: {recipe.confirm.tokens},"
         f" text: {'any' if recipe.confirm.any_text else 'judged'}}}",
@@ -83,6 +84,7 @@ def _launch(recipe: Recipe) -> list[str]:
         *([_words("container", recipe.container)] if recipe.container else []),
         *([f"  nodes: {recipe.nodes}"] if recipe.nodes != 1 else []),
         *([_words("sbatch", recipe.sbatch)] if recipe.sbatch else []),
+        *([f"  devices: {[list(slot) for slot in recipe.devices]}"] if recipe.devices else []),
         _words("command", recipe.command),
         f"  env: {_flow(dict(recipe.env), words=True)}",
         f"  cwd: {_text(str(recipe.cwd))}",

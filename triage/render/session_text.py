@@ -36,13 +36,15 @@ def trial_head(trial: Trial, number: int, most: int, problem: Problem) -> str:
     return f"{head}\n{_indented(trial.why, LATER)}"
 
 
-def trial_line(entry: Entry) -> str:
+def trial_line(entry: Entry, *, numbered: bool = False) -> str:
     """After a launch: the verdict, the failure and its phase, the seconds, on one line.
 
     The verdict is about the failure that was under search; the first failure, which
     sets the search, says FAILS. The phase is left out where the line has no room.
+    `numbered`: the trial's number stands before it, as others go on at the same time.
     """
-    start = f"{LATER}{_verdict(entry)}"
+    number = f"trial {entry.number}: " if numbered else ""
+    start = f"{LATER}{number}{_verdict(entry)}"
     end = f" ({_origin(entry)}{format_seconds(entry.seconds)})"
     if entry.seen is Seen.FAILS:
         start += f" {signature(entry)}"

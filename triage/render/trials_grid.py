@@ -1,6 +1,6 @@
 """The trials of a search as a table of flags and launches, for people who would rather look.
 
-In:  a Problem, the finished entries, the subset being launched. Out: lines of plain text.
+In:  a Problem, the finished entries, the subsets being launched. Out: lines of plain text.
 Not: drawing it again and again (triage.cli.live) or colour.
 
 A column is a launch, a row a wanted item: a filled circle where the launch had it. Where not all
@@ -9,7 +9,7 @@ launches fit, the newest are shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from triage.core.search.journal import signature
 from triage.core.trials import Entry, Problem, Seen
@@ -26,7 +26,7 @@ _CELL = 3  # columns of a launch
 def grid(
     problem: Problem,
     entries: Sequence[Entry],
-    running: frozenset[str] | None = None,
+    running: Mapping[int, frozenset[str]] | None = None,
     *,
     width: int = 80,
     height: int = 24,
@@ -36,7 +36,7 @@ def grid(
     Args:
         problem: Gives the rows.
         entries: Finished launches, oldest first.
-        running: Items of the launch that goes on now, if one does.
+        running: Number -> items of each launch that goes on now.
         width: Columns of the terminal.
         height: Rows of the terminal; of a longer table the last rows are counted only.
     """
@@ -47,8 +47,8 @@ def grid(
     if label < _LEAST or room < 1 or rows < 1:
         return []
     columns = [(str(e.number), e.items, _mark(e)) for e in entries]
-    if running is not None:
-        columns.append((str(len(entries) + 1), running, RUNNING))
+    for number, items in sorted((running or {}).items()):
+        columns.append((str(number), items, RUNNING))
     columns = columns[-room:]
     lines = [" " * label + "".join(number.rjust(_CELL) for number, _, _ in columns)]
     keys = list(names)

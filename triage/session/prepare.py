@@ -40,6 +40,7 @@ def prepare(
     audit: bool = False,
     rungs: str | None = None,
     target: str | None = None,
+    nodes: int | None = None,
 ) -> Search:
     """The search that these options ask for; what the options leave out the recipe says.
 
@@ -98,11 +99,49 @@ def prepare(
             "--landscape and --speed are for the simulated engine",
             hint="triage bisect RECIPE --engine replay --landscape FILE",
         )
-    recipe = replace(recipe, cwd=recipe.cwd.absolute())
+    recipe = replace(recipe, cwd=recipe.cwd.absolute(), at_once=nodes or recipe.at_once)
+    check_room(recipe, simulated=replay is not None)
     recipe = _with_limits(recipe, table, told)
     search = Search(recipe=recipe, replay=replay, sources=sources, origin=origin)
     _ = search.setup  # what is missing for the target is said before anything is launched
     return search
+
+
+def check_room(recipe: Recipe, *, simulated: bool) -> None:
+    """Refuse launches at the same time that would be in each other's way.
+
+    Raises:
+        UsageError: they would share GPUs, or it is not known whether they do.
+    """
+    many, slots = recipe.at_once, len(recipe.devices)
+    if many == 1:
+        return
+    if "twin" in recipe.rungs:
+        raise UsageError(
+            "launches with a smaller model are made one at a time, so not on several nodes",
+            hint="triage bisect RECIPE --nodes 1",
+        )
+    if recipe.target == "slurm" or simulated or _on_cpu(recipe):
+        return
+    if not slots:
+        raise UsageError(
+            f"{many} launches at the same time would share this machine's GPUs, and the recipe "
+            "does not say which are whose",
+            hint="triage bisect RECIPE --nodes 1"
+            "  # or in the recipe launch: {devices: [[0, 1, 2, 3], [4, 5, 6, 7]]}",
+        )
+    if slots < many:
+        raise UsageError(
+            f"the recipe has devices for {slots} launches at the same time, not for {many}",
+            hint=f"triage bisect RECIPE --nodes {slots}",
+        )
+
+
+def _on_cpu(recipe: Recipe) -> bool:
+    """Whether every launch of the recipe stays off the GPUs, by its own --device."""
+    problem = recipe.problem
+    told = problem.baseline.get("device") == "cpu"
+    return told and all(item.change.name != "device" for item in problem.choices())
 
 
 def _table_of(recipe: Recipe, *, simulated: bool) -> tuple[FlagTable, tuple[str, ...]]:

@@ -13,21 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from triage.core.hide import hide_problem
-from triage.core.search.plan import next_trials
 from triage.core.search.recommend import Recommendation, recommend
 from triage.core.trials import Done, Entry, Seen, Trial
-from triage.errors import HostError, hint
 from triage.recipe import Recipe
-from triage.render.documents import config_document, diagnosis_document
+from triage.render.documents import config_document
 from triage.render.search_documents import recommendation_document
+from triage.session.climb import Climb, diagnosis_name
 from triage.session.ladder import Ladder
 from triage.session.logs import causes
 from triage.session.places import place_facts, place_of
 from triage.session.trial import (
     Setup,
-    ended_by_us,
-    entry_of,
-    launch_once,
     replay_setup,
 )
 from triage.store import Journal, SessionFolder
@@ -72,6 +68,11 @@ class Search:
             return setup
         return replay_setup(setup, self.replay.landscape, self.replay.speed)
 
+    def on_node(self, node: int) -> Setup:
+        """How a launch is made on one of several nodes, counted from 0."""
+        devices = self.recipe.devices
+        return replace(self.setup, devices=devices[node]) if devices else self.setup
+
     def digest(self) -> str:
         """Equal for the same problem on the same engine: what a verdict depends on."""
         problem = self.recipe.problem
@@ -88,7 +89,7 @@ class Search:
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
-def print_nothing(_: str) -> None:
+def print_nothing(*_: object) -> None:
     """Nobody wants to know."""
 
 
@@ -96,12 +97,14 @@ def print_nothing(_: str) -> None:
 class Talk:
     """Whom to tell what happens; each is called with plain values.
 
-    An event goes on meanwhile, and may be overlooked; a note may not.
+    An event goes on meanwhile, and may be overlooked; a note may not. `doing` is what the
+    launch of that number does, and comes from any thread.
     """
 
     starting: Callable[[int, Trial], None]
     finished: Callable[[Entry], None]
     event: Callable[[str], None]
+    doing: Callable[[int, str], None] = print_nothing
     note: Callable[[str], None] = print_nothing
 
 
@@ -117,7 +120,7 @@ def bisect(
     with Ladder(search, session, event=talk.event, note=talk.note) as ladder:
         ladder.screen(journal, talk.finished)
         if "full" in search.recipe.rungs:
-            step = _climb(search, session, journal, talk, ladder)
+            step = Climb(search, session, journal, talk, ladder).climb()
         else:
             step = Done(
                 reason="resolved",
@@ -135,49 +138,6 @@ def bisect(
     return step, found
 
 
-def _climb(
-    search: Search, session: SessionFolder, journal: Journal, talk: Talk, ladder: Ladder
-) -> Done:
-    """Answer trial after trial by the cheapest rung that can."""
-    problem, setup = search.recipe.problem, search.setup
-    while not isinstance(step := next_trials(problem, journal.entries), Done):
-        trial, number = step[0], len(journal.entries) + 1
-        talk.starting(number, trial)
-        left_s = problem.budget_s - sum(entry.seconds for entry in journal.entries)
-        if (cheap := ladder.answer(number, trial, journal.entries, left_s)) is not None:
-            journal.append(cheap)
-            talk.finished(cheap)
-            continue
-        folder = session.trial_folder(number)
-        limited = setup.within(left_s)
-        result = launch_once(
-            limited,
-            problem.config(trial.items),
-            folder,
-            unset=problem.unset_env(trial.items),
-            say=talk.event,
-        )
-        if limited != setup and ended_by_us(result):
-            return Done(
-                reason="budget",
-                say=f"The time is spent: it ended trial {number}, which proves nothing.",
-            )
-        entry = entry_of(number, trial, problem, result, journal.entries)
-        entry = replace(entry, resolved_key=ladder.key(trial.items))
-        session.write(diagnosis_name(number), diagnosis_document(result.diagnosis))
-        journal.append(entry)
-        talk.finished(entry)
-        if result.held:  # what follows would fail for want of memory, and blame a flag
-            look = hint("triage", "classify", folder / "server.log")
-            raise HostError(f"the launch is not gone: {result.held}", hint=look)
-    return step
-
-
 def searched_entry(journal: Sequence[Entry]) -> Entry | None:
     """The trial whose failure is the one under search: the first that failed with items on top."""
     return next((e for e in journal if e.items and e.seen is Seen.FAILS), None)
-
-
-def diagnosis_name(number: int) -> str:
-    """Where a session keeps the diagnosis of trial `number`."""
-    return f"trials/{number:03d}/diagnosis.json"

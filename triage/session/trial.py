@@ -57,6 +57,7 @@ class Setup:
     engine: str
     place: Place = field(default_factory=Process)
     sources: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[int, ...] = ()  # the GPUs that it may have, where several launches share them
 
     def within(self, seconds: float) -> Setup:
         """The same for a launch that may take at most so long, though a second at least."""
@@ -113,10 +114,12 @@ def launch_once(
     while_ready: Callable[[Server], None] | None = None,
     say: Callable[[str], None] | None = None,
     stop_grace_s: float = 10.0,
+    ended: Callable[[], bool] | None = None,
 ) -> TrialResult:
     """Launch `config` on a free port of the loopback and read its log.
 
     `unset` names variables that the launch must not have, not even from the user's shell.
+    `ended` tells a launch in a thread, which no signal reaches, that it has to end.
 
     Raises:
         HostError: the launch could not be made on this machine.
@@ -139,6 +142,8 @@ def launch_once(
         )
         on_gpus = setup.engine != "replay" and not isinstance(setup.place, Job)
         before = memory_used() if on_gpus else {}
+        if setup.devices:  # the others are another launch's
+            before = {gpu: used for gpu, used in before.items() if gpu in setup.devices}
         capture = launch(
             spec,
             folder,
@@ -146,6 +151,7 @@ def launch_once(
             while_ready=while_ready,
             on_event=say,
             stop_grace_s=stop_grace_s,
+            ended=ended,
         )
         held = "; ".join(capture.stuck) + " does not end" if capture.stuck else ""
         held = held or await_release(before, say)
@@ -158,7 +164,10 @@ def launch_once(
 def _environment(setup: Setup, config: Config, unset: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Variables of the setup without these, and those of the config on top."""
     common = apply(Config.of({}, dict(setup.env)), map(UnsetEnv, unset))
-    return apply(common, (SetEnv(n, v) for n, v in config.env)).env
+    env = apply(common, (SetEnv(n, v) for n, v in config.env))
+    if setup.devices:
+        env = apply(env, (SetEnv("CUDA_VISIBLE_DEVICES", ",".join(map(str, setup.devices))),))
+    return env.env
 
 
 def what_is_seen(capture: Capture, diagnosis: Diagnosis) -> tuple[Seen, str]:
