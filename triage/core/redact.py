@@ -12,32 +12,43 @@ from collections.abc import Mapping, Sequence
 
 from triage.core.regex import regex
 
+_VARIABLES = (b"token=", b"secret", b"passw", b"_pass=", b"_key=", b"credential")
 # Secrets: the pattern's last group is what is replaced, the rest is kept as context.
 #   a Hugging Face token has 34 letters and digits; `hf_transformers_utils` has none
 #   of that length between its underscores
 #   a value in capitals only is a placeholder of a usage text
 #   `sk-` needs a start of its own: `disk-cache` and `task-queue-worker` hold it too
+# Beside each stand texts, in small letters, of which one is in all that it matches.
 _SECRETS = tuple(
-    regex(pattern)
-    for pattern in (
-        rb"(?<![A-Za-z0-9_])hf_([A-Za-z0-9]{16,})",
-        rb"(?<![A-Za-z0-9_])gh[opsu]_([A-Za-z0-9]{20,})",
-        rb"(?<![A-Za-z0-9_])AKIA([A-Z0-9]{16})(?![A-Za-z0-9])",
-        rb"(?<![A-Za-z0-9_-])sk-([A-Za-z0-9_-]{16,})",
-        rb"(?i:\bbearer[ ]+)([A-Za-z0-9._~+/-]{8,}=*)",
-        rb"(?i:--[a-z-]{0,60}(?:api-key|password|token|secret)[ =]"
-        rb"|\b(?:api[_-]?key|password)['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b|\$|[A-Z_]+\b)"
-        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]+)",
-        rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]+:([^\s:/@]+)(?=@)",
+    (needs, regex(pattern))
+    for pattern, *needs in (
+        (rb"(?<![A-Za-z0-9_])hf_([A-Za-z0-9]{16,})", b"hf_"),
+        (rb"(?<![A-Za-z0-9_])gh[opsu]_([A-Za-z0-9]{20,})", b"gho_", b"ghp_", b"ghs_", b"ghu_"),
+        (rb"(?<![A-Za-z0-9_])AKIA([A-Z0-9]{16})(?![A-Za-z0-9])", b"akia"),
+        (rb"(?<![A-Za-z0-9_-])sk-([A-Za-z0-9_-]{16,})", b"sk-"),
+        (rb"(?i:\bbearer[ ]+)([A-Za-z0-9._~+/-]{8,}=*)", b"bearer "),
+        (
+            rb"(?i:--[a-z-]{0,60}(?:api-key|password|token|secret)[ =]"
+            rb"|\b(?:api[_-]?key|password)['\"]?[ ]*[=:][ ]*)['\"]?(?!None\b|\$|[A-Z_]+\b)"
+            rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\",)}]+)",
+            b"key", b"password", b"token ", b"token=", b"secret ", b"secret=",
+        ),
+        (rb"\b[a-z][a-z0-9+.-]{0,30}://[^\s:/@]+:([^\s:/@]+)(?=@)", b"://"),
         # Variables as shells, units and containers set them; capitals only, for
         # `eos_token=2` is an engine's own word.
-        rb"(?<=\")[A-Z0-9_]*(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)="
-        rb"(?!\$)([^\"\n]+)(?=\")",
-        rb"(?<![A-Za-z0-9_-])[A-Z0-9_]*"
-        rb"(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)=['\"]?(?!\$)"
-        rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\"]+)",
+        (
+            rb"(?<=\")[A-Z0-9_]*(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)="
+            rb"(?!\$)([^\"\n]+)(?=\")",
+            *_VARIABLES,
+        ),
+        (
+            rb"(?<![A-Za-z0-9_-])[A-Z0-9_]*"
+            rb"(?:TOKEN|SECRET[A-Z_]*|PASSWORD|PASSWD|_PASS|_KEY|CREDENTIALS?)=['\"]?(?!\$)"
+            rb"((?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\"]+)",
+            *_VARIABLES,
+        ),
     )
-)
+)  # fmt: skip
 MARKER = "REDACTED"
 _HIDDEN = MARKER.encode()
 SECRET_NAME = regex(
@@ -82,8 +93,10 @@ def redact(
 
 def redact_secrets(raw: bytes) -> bytes:
     """`raw` without tokens, keys and passwords; addresses and paths stay."""
-    for pattern in _SECRETS:
-        raw = pattern.sub(_hide_last_group, raw)
+    small = raw.lower()
+    for needs, pattern in _SECRETS:
+        if any(map(small.__contains__, needs)):
+            raw = pattern.sub(_hide_last_group, raw)
     return raw
 
 

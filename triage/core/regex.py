@@ -1,23 +1,32 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled when they are first needed.
 
-In:  a pattern. Out: what behaves like `re.compile` of it.
+In:  a pattern, and texts without which it cannot match. Out: what behaves like `re.compile` of it.
 Not: matching anything itself.
 
-A log of the usual size needs a third of the patterns that triage has, and compiling
-all of them costs more than reading it.
+A log of the usual size needs a tenth of the patterns that triage has, and compiling
+all of them costs more than reading it. Looking for a plain text costs next to nothing: a
+pattern that names such texts is not even compiled while none of them comes along.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, AnyStr, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, AnyStr, Generic, cast
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 
 
-def regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern, compiled at its first use; a mistake in it is raised then."""
-    return cast("re.Pattern[AnyStr]", _Regex(pattern, flags))
+def regex(pattern: AnyStr, flags: int = 0, *, needs: Sequence[AnyStr] = ()) -> re.Pattern[AnyStr]:
+    """The pattern, compiled at its first use; a mistake in it is raised then.
+
+    Args:
+        pattern: As `re.compile` takes it.
+        flags: The same.
+        needs: Texts of which one is in everything that matches; without one nothing is tried.
+    """
+    made = _Guarded(pattern, flags, needs) if needs else _Regex(pattern, flags)
+    return cast("re.Pattern[AnyStr]", made)
 
 
 class _Regex:
@@ -34,3 +43,38 @@ class _Regex:
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
+
+
+class _Guarded(Generic[AnyStr]):
+    """A pattern that is tried only on texts with one of those that it needs."""
+
+    def __init__(self, pattern: AnyStr, flags: int, needs: Sequence[AnyStr]) -> None:
+        self.pattern = pattern
+        self.needs = tuple(needs)
+        self._compiled = _Regex(pattern, flags)
+
+    def _may(self, text: AnyStr) -> bool:
+        for one in self.needs:  # noqa: SIM110  a generator would cost more than the search
+            if one in text:
+                return True
+        return False
+
+    def search(self, text: AnyStr, *at: int) -> re.Match[AnyStr] | None:
+        return self._compiled.search(text, *at) if self._may(text) else None
+
+    def match(self, text: AnyStr, *at: int) -> re.Match[AnyStr] | None:
+        return self._compiled.match(text, *at) if self._may(text) else None
+
+    def fullmatch(self, text: AnyStr, *at: int) -> re.Match[AnyStr] | None:
+        return self._compiled.fullmatch(text, *at) if self._may(text) else None
+
+    def finditer(self, text: AnyStr, *at: int) -> Iterator[re.Match[AnyStr]]:
+        return self._compiled.finditer(text, *at) if self._may(text) else iter(())
+
+    def findall(self, text: AnyStr, *at: int) -> list[Any]:
+        return self._compiled.findall(text, *at) if self._may(text) else []
+
+    def sub(
+        self, new: AnyStr | Callable[[re.Match[AnyStr]], AnyStr], text: AnyStr, count: int = 0
+    ) -> AnyStr:
+        return self._compiled.sub(new, text, count) if self._may(text) else text

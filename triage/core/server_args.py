@@ -48,7 +48,7 @@ _WORDS: Mapping[str, object] = {"True": True, "False": False, "None": None}
 # Fields whose value is chosen at random, follows from the model, or is a table
 # that the engine computes: a difference from the default says nothing.
 NOISE = frozenset(["random_seed", "served_model_name", "nccl_port", "watermark_config"])
-NOISY_LISTS = regex(r"cuda_graph_(?:bs|config)\w*\Z")
+NOISY_LISTS = regex(r"cuda_graph_(?:bs|config)\w*\Z", needs=("cuda_graph_",))
 
 # What the engine fills in for unset flags whatever the model, so that it was
 # either not typed or typed without effect.

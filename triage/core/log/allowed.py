@@ -20,11 +20,17 @@ _LIST = regex(
     r"(?:[Oo]nly|choose from|one of:?|[Ss]upported (?:\w+ )?(?:are|is|values|options|backends?)?:?"
     r"|[Aa]vailable \w+:?|[Aa]llowed (?:\w+ )?(?:are)?:?|[Vv]alid \w+(?: are)?:?"
     r"|[Ee]xpected one of) *(?:are )?[({\[]+ *"
-    r"(?P<items>['\"]?[\w.\-]+['\"]?(?: *, *['\"]?[\w.\-]+['\"]?){0,40}) *[)}\]]"
+    r"(?P<items>['\"]?[\w.\-]+['\"]?(?: *, *['\"]?[\w.\-]+['\"]?){0,40}) *[)}\]]",
+    needs=("nly", "choose from", "one of", "upported ", "vailable ", "llowed ", "alid "),
 )
-_CHOICES = regex(r"\(choose from (?P<items>'?[\w.\-]+'?(?:, '?[\w.\-]+'?){0,60})\)")
+_CHOICES = regex(
+    r"\(choose from (?P<items>'?[\w.\-]+'?(?:, '?[\w.\-]+'?){0,60})\)", needs=("(choose from ",)
+)
 _ITEM = regex(r"[\w.\-]+")
-_REFUSED = regex(r"argument (?:-\w, *)?--(?P<flag>[a-z][\w-]*)(?:/--?[\w-]+)*: invalid choice")
+_REFUSED = regex(
+    r"argument (?:-\w, *)?--(?P<flag>[a-z][\w-]*)(?:/--?[\w-]+)*: invalid choice",
+    needs=(": invalid choice",),
+)
 # How programs ask for a value of something that they name.
 _NAME = r"[`'\"]?(?P<dashes>--)?(?P<name>[a-z][a-z\d]*(?:[_-][a-z\d]+)*)[`'\"]?"
 _TO = r"(?:to|=|as|with)[ `'\"]*(?P<value>[\w.\-]*\w)"
@@ -33,44 +39,67 @@ _VERB = r"(?:[Ss]et|[Uu]se|[Pp]ass|[Ss]pecify|[Aa]dd|[Tt]ry)(?: the)?(?: option|
 _NO_VALUE = (
     r"(?!option|flag|argument|(?:to|in|for|and|or|if|when|with|instead|explicitly|is|as|on)\b)"
 )
+_MUST = (" must ", " should ", " has to ", " needs to ")
 _ASKED = (
     regex(
         r"(?:change|[Ss]et|adjust|[Rr]aise|[Ll]ower|[Ii]ncrease|[Rr]educe) (?:the )?"
-        rf"{_NAME} {_TO}"
+        rf"{_NAME} {_TO}",
+        needs=("change ", "et ", "adjust ", "aise ", "ower ", "ncrease ", "educe "),
     ),
-    regex(rf"{_VERB} {_NAME}[= ]+[`'\"]?(?P<value>{_NO_VALUE}[\w.\-]*\w)"),
+    regex(
+        rf"{_VERB} {_NAME}[= ]+[`'\"]?(?P<value>{_NO_VALUE}[\w.\-]*\w)",
+        needs=("et ", "se ", "ass ", "pecify ", "dd ", "ry "),
+    ),
     regex(
         rf"{_NAME} (?:must|should|has to|needs to) (?:be|equal)(?: set to| equal to)?"
-        r" [`'\"]?(?P<value>\d[\w.]*|true|false|True|False|None)\b"
+        r" [`'\"]?(?P<value>\d[\w.]*|true|false|True|False|None)\b",
+        needs=_MUST,
     ),
     regex(
         rf"{_NAME} (?:must|should|has to|needs to) be (?:one of |either )?"
-        r"['\"](?P<value>[a-zA-Z][\w.\-]*)['\"]"
+        r"['\"](?P<value>[a-zA-Z][\w.\-]*)['\"]",
+        needs=_MUST,
     ),
-    regex(rf"(?:[Rr]aise|[Ii]ncrease) {_NAME} (?:above|to at least|to) {_NUMBER}"),
-    regex(rf"(?:[Ll]ower|[Rr]educe|[Dd]ecrease) {_NAME} (?:below|to at most|to) {_NUMBER}"),
-    regex(rf"(?:[Oo]nly )?{_NAME}=(?P<value>[\w.\-]*\w) (?:is|are) supported"),
-    regex(rf"[Oo]nly supports? (?:a |an )?{_NAME}(?: of|=| =)? (?P<value>\d+)"),
+    regex(
+        rf"(?:[Rr]aise|[Ii]ncrease) {_NAME} (?:above|to at least|to) {_NUMBER}",
+        needs=("aise ", "ncrease "),
+    ),
+    regex(
+        rf"(?:[Ll]ower|[Rr]educe|[Dd]ecrease) {_NAME} (?:below|to at most|to) {_NUMBER}",
+        needs=("ower ", "educe ", "ecrease "),
+    ),
+    regex(
+        rf"(?:[Oo]nly )?{_NAME}=(?P<value>[\w.\-]*\w) (?:is|are) supported",
+        needs=(" is supported", " are supported"),
+    ),
+    regex(
+        rf"[Oo]nly supports? (?:a |an )?{_NAME}(?: of|=| =)? (?P<value>\d+)",
+        needs=("nly support",),
+    ),
 )
 _SWITCH = regex(
     r"(?:[Ss]et|[Uu]se|[Pp]ass|[Ss]pecify|[Aa]dd|[Ee]nable|[Tt]ry)(?: the)?"
     r"(?: option| flag| argument)? [`'\"]?(?P<dashes>--)?(?P<name>[a-z][a-z\d]*(?:[_-][a-z\d]+)+)"
-    r"(?:=True)?[`'\"]?"
+    r"(?:=True)?[`'\"]?",
+    needs=("et ", "se ", "ass ", "pecify ", "dd ", "nable ", "ry "),
 )
 _DROP = regex(
     r"(?:[Rr]emove|[Dd]isable|[Dd]rop|[Uu]nset|without|do not (?:use|set)|[Dd]on't (?:use|set)"
     r"|not compatible with|incompatible with|conflicts? with) (?:the )?[`'\"]?"
-    r"(?P<dashes>--)?(?P<name>[a-z][a-z\d]*(?:[_-][a-z\d]+)+)[`'\"]?"
+    r"(?P<dashes>--)?(?P<name>[a-z][a-z\d]*(?:[_-][a-z\d]+)+)[`'\"]?",
+    needs=("emove ", "isable ", "rop ", "nset ", "without ", "n't ", "not ", " with "),
 )
 _AGAINST = regex(
     rf"{_NAME} (?:is|are) (?:not|un)[ -]?(?:yet )?(?:supported|compatible|allowed)"
-    r"(?: yet)? (?:with|when|if|for|in|under|together)"
+    r"(?: yet)? (?:with|when|if|for|in|under|together)",
+    needs=("upported", "ompatible", "llowed"),
 )
 _WORD = regex(r"\b([a-z][a-z\d]*(?:[_-][a-z\d]+)+)\b")
 # Advice that is printed whatever the reason was.
-_WRONG = regex(r"invalid choice: ['\"]?([\w.\-]+)")
+_WRONG = regex(r"invalid choice: ['\"]?([\w.\-]+)", needs=("invalid choice: ",))
 _STANDING = regex(
-    r"Possible (?:solutions|suggestions):|CUDA_LAUNCH_BLOCKING|Compile with `?TORCH_USE"
+    r"Possible (?:solutions|suggestions):|CUDA_LAUNCH_BLOCKING|Compile with `?TORCH_USE",
+    needs=("Possible s", "CUDA_LAUNCH_BLOCKING", "TORCH_USE"),
 )
 
 

@@ -23,7 +23,10 @@ _OF_SIZES = regex(
     r"|page|length|width|rank|pool|batch"
 )
 # Words of a message that mean a part of something that a group of ranks shares.
-_PART = regex(r"partition|shard|attn_tp|local_\w*(?:head|expert|size)")
+_PART = regex(
+    r"partition|shard|attn_tp|local_\w*(?:head|expert|size)",
+    needs=("partition", "shard", "attn_tp", "local_"),
+)
 # Flags that divide a model's sizes among ranks.
 _WIDTHS = (
     "tp-size", "ep-size", "pp-size", "dp-size", "attn-cp-size", "moe-dp-size",

@@ -17,7 +17,7 @@ from math import ceil, floor, gcd
 from triage.core.config import Value
 from triage.core.regex import regex
 
-_PLACEHOLDER = regex(r"\{([a-z]\w*(?: [\w.|-]+)*)\}")
+_PLACEHOLDER = regex(r"\{([a-z]\w*(?: [\w.|-]+)*)\}", needs=("{",))
 _NUMBER = regex(r"-?\d+(?:\.\d+)?")
 _PORTS = 65535
 

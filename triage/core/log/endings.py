@@ -30,140 +30,329 @@ class Ending(Enum):
     ADVICE = "advice"  # general advice after an error
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return regex("|".join(f"(?:{pattern})" for pattern in patterns))
+# A plain text, or a pattern and texts of which one is in all that it matches.
+Row = str | tuple[str, ...]
 
 
-_DEATH = _any(
-    r"Received sigquit from a child proces",
-    r"SIGQUIT received\. signum",
-    r"Rank \d+ scheduler (?:died during initialization|is dead)",
-    r"Subprocess \w+ \(pid=\d+\) crashed with exit code",
-    r"Initialization failed\. (?:Please see the error messages above|controller_init_state)",
-    r"EngineCore failed to start|WorkerProc failed to start|WorkerProc initialization failed",
-    r"Engine core initialization failed|Engine process failed to start",
-    r"(?:Worker proc|EngineCore|Engine core proc)\S* .*died unexpectedly",
-    r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Terminated|Aborted)\b",
-    r"[Ss]erver process (?:terminated unexpectedly|exited with code|died)",
-    r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)|SYSTEM_ERROR.*[Ww]orker",
-    r"Main process exited, code=|\.service: Failed with result|Control process exited, code=",
-    r"^(?:srun|slurmstepd): error: .*(?:[Tt]ask|STEP|step)",
-    r"mpirun (?:noticed that process|has exited due to process)|PRTE has lost|prterun noticed",
-    r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
-    r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
-    r"Sending process \d+ closing signal SIG",
-    r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
-    r"ChildFailedError|ProcessExitedException: process \d+ terminated",
+class _Any:
+    """Whether any of some rows is in a text; a pattern is tried only if its texts allow it."""
+
+    def __init__(self, *rows: Row) -> None:
+        self.rows = rows
+        self._tests = [
+            row if isinstance(row, str) else regex(row[0], needs=row[1:]).search for row in rows
+        ]
+
+    def search(self, text: str) -> bool:
+        """Whether a row is in the text."""
+        for test in self._tests:
+            if test in text if isinstance(test, str) else test(text) is not None:
+                return True
+        return False
+
+
+_DEATH = _Any(
+    "Received sigquit from a child proces",
+    "SIGQUIT received. signum",
+    (r"Rank \d+ scheduler (?:died during initialization|is dead)", " scheduler "),
+    (r"Subprocess \w+ \(pid=\d+\) crashed with exit code", ") crashed with exit code"),
+    (
+        r"Initialization failed\. (?:Please see the error messages above|controller_init_state)",
+        "Initialization failed. ",
+    ),
+    (
+        r"EngineCore failed to start|WorkerProc failed to start|WorkerProc initialization failed",
+        " failed",
+    ),
+    (r"Engine core initialization failed|Engine process failed to start", "Engine "),
+    (r"(?:Worker proc|EngineCore|Engine core proc)\S* .*died unexpectedly", "died unexpectedly"),
+    (
+        r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Terminated|Aborted)\b",
+        " Aborted",
+        " Terminated",
+        "Killed",
+    ),
+    (r"[Ss]erver process (?:terminated unexpectedly|exited with code|died)", "erver process "),
+    (
+        r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)"
+        r"|SYSTEM_ERROR.*[Ww]orker",
+        "ActorDiedError",
+        "SYSTEM_ERROR",
+        "The actor ",
+    ),
+    (
+        r"Main process exited, code=|\.service: Failed with result|Control process exited, code=",
+        ".service: Failed with result",
+        "Control process exited, code=",
+        "Main process exited, code=",
+    ),
+    (r"^(?:srun|slurmstepd): error: .*(?:[Tt]ask|STEP|step)", ": error: "),
+    (
+        r"mpirun (?:noticed that process|has exited due to process)|PRTE has lost|prterun noticed",
+        "PRTE has lost",
+        "mpirun has exited due to process",
+        "mpirun noticed that process",
+        "prterun noticed",
+    ),
+    (
+        r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
+        "Root Cause (first observed failure)",
+        "failed (exitcode: ",
+    ),
+    (
+        r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
+        ") received by PID ",
+        "exitcode",
+    ),
+    (r"Sending process \d+ closing signal SIG", " closing signal SIG"),
+    (
+        r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
+        " exited with code ",
+        "Back-off restarting failed container",
+        "CrashLoopBackOff",
+    ),
+    (
+        r"ChildFailedError|ProcessExitedException: process \d+ terminated",
+        "ChildFailedError",
+        "ProcessExitedException: process ",
+    ),
 )
-_PEER_GONE = _any(
-    r"gloo/transport/\w+/pair\.cc:\d+\]? *(?:Connection closed by peer|.*Connection reset by peer)",
-    r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
-    r"(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|Connection (?:reset|was likely closed))",
-    r"socketProgress: Connection closed by remote peer|Connection closed by remote peer",
-    r"^(?:BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EOFError)\b",
+_PEER_GONE = _Any(
+    (
+        r"gloo/transport/\w+/pair\.cc:\d+\]? *"
+        r"(?:Connection closed by peer|.*Connection reset by peer)",
+        "gloo/transport/",
+    ),
+    (
+        r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
+        "ncclRemoteError",
+        "remote process exited or there was a network error",
+    ),
+    (
+        r"(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|Connection (?:reset|was likely closed))",
+        "Broken pipe",
+        "Connection reset",
+        "Connection was likely closed",
+    ),
+    (
+        r"socketProgress: Connection closed by remote peer|Connection closed by remote peer",
+        "Connection closed by remote peer",
+    ),
+    (
+        r"^(?:BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EOFError)\b",
+        "BrokenPipeError",
+        "ConnectionAbortedError",
+        "ConnectionResetError",
+        "EOFError",
+    ),
 )
-_SURVIVOR = _any(
-    _PEER_GONE.pattern,
-    r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting",
-    r"[Ww]atchdog timeout \(self\.watchdog_timeout=",
-    r"Watchdog caught collective operation timeout",
-    r"\[PG ID \d+ .*(?:detected by watchdog|Process group watchdog thread terminated)",
-    r"\[PG ID \d+ .*(?:Timeout at NCCL work|Exception \(either an error)",
-    r"Process group watchdog thread terminated|Some NCCL operations have failed or timed out",
-    r"To avoid data inconsistency, we are taking the entire process down",
-    r"TP rank \d+ could finish the model loading, but there are other ranks",
-    r"NVSHMEM API called before NVSHMEM initialization|connect EPS failed",
-    r"nvshmem setup connections failed",
-    r"operation failed due to a previous error during capture|StreamCaptureInvalidated",
+_SURVIVOR = _Any(
+    *_PEER_GONE.rows,
+    (r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting", "unbound_buffer.cc:"),
+    (r"[Ww]atchdog timeout \(self\.watchdog_timeout=", "atchdog timeout (self.watchdog_timeout="),
+    "Watchdog caught collective operation timeout",
+    (
+        r"\[PG ID \d+ .*(?:detected by watchdog|Process group watchdog thread terminated)",
+        " watchdog",
+    ),
+    (
+        r"\[PG ID \d+ .*(?:Timeout at NCCL work|Exception \(either an error)",
+        "Exception (either an error",
+        "Timeout at NCCL work",
+    ),
+    (
+        r"Process group watchdog thread terminated|Some NCCL operations have failed or timed out",
+        "Process group watchdog thread terminated",
+        "Some NCCL operations have failed or timed out",
+    ),
+    "To avoid data inconsistency, we are taking the entire process down",
+    (
+        r"TP rank \d+ could finish the model loading, but there are other ranks",
+        " could finish the model loading, but there are other ranks",
+    ),
+    (
+        r"NVSHMEM API called before NVSHMEM initialization|connect EPS failed",
+        "NVSHMEM API called before NVSHMEM initialization",
+        "connect EPS failed",
+    ),
+    "nvshmem setup connections failed",
+    (
+        r"operation failed due to a previous error during capture|StreamCaptureInvalidated",
+        "StreamCaptureInvalidated",
+        "operation failed due to a previous error during capture",
+    ),
 )
-_TEARDOWN = _any(
-    r"kill_process_tree called",
-    r"Sleeping \d+ seconds before crash diagnostics",
-    r"[Pp]yspy (?:failed|dump)|pyspy dump attempts failed",
-    r"CUDA (?:user-triggered )?coredump|GPU core dump failed",
-    r"Dumping requests before crash",
-    r"destroy_process_group\(\) was not called",
-    r"resource_tracker: There appear to be",
-    r"INFO:     (?:Shutting down|Waiting for application shutdown|Application shutdown complete"
-    r"|Finished server process)",
-    r"Gracefully exiting",
-    r"Worker: shutting down|Shutting down (?:engine|workers)|NCCL INFO comm .* - Abort COMPLETE",
+_TEARDOWN = _Any(
+    "kill_process_tree called",
+    (r"Sleeping \d+ seconds before crash diagnostics", " seconds before crash diagnostics"),
+    (
+        r"[Pp]yspy (?:failed|dump)|pyspy dump attempts failed",
+        "Pyspy dump",
+        "Pyspy failed",
+        "pyspy dump",
+        "pyspy failed",
+    ),
+    (
+        r"CUDA (?:user-triggered )?coredump|GPU core dump failed",
+        "CUDA coredump",
+        "CUDA user-triggered coredump",
+        "GPU core dump failed",
+    ),
+    "Dumping requests before crash",
+    "destroy_process_group() was not called",
+    "resource_tracker: There appear to be",
+    (
+        r"INFO:     (?:Shutting down|Waiting for application shutdown|Application shutdown complete"
+        r"|Finished server process)",
+        "INFO:     ",
+    ),
+    "Gracefully exiting",
+    (
+        r"Worker: shutting down|Shutting down (?:engine|workers)"
+        r"|NCCL INFO comm .* - Abort COMPLETE",
+        " - Abort COMPLETE",
+        "Shutting down engine",
+        "Shutting down workers",
+        "Worker: shutting down",
+    ),
 )
-_STOP = _any(
-    r"SIGTERM received\.",
-    r"SIGINT received",
-    r"Draining requests and shutting down",
-    r"Received (?:SIGTERM|SIGINT|signal 15|signal 2)\b",
-    r"systemd\[\d+\]: Stopping |\.service: Stopping|Stopping \S*(?:sglang|vllm)\S*\.{3}$",
-    r"CANCELLED AT \S+ (?:DUE TO|\*\*\*)",
-    r"^timeout: sending signal (?:TERM|KILL|INT)",
-    r"start operation timed out\. Terminating",
-    r"\bexit(?:ed with)? (?:code|status) 124\b",
+_STOP = _Any(
+    "SIGTERM received.",
+    "SIGINT received",
+    "Draining requests and shutting down",
+    (r"Received (?:SIGTERM|SIGINT|signal 15|signal 2)\b", "Received "),
+    (
+        r"systemd\[\d+\]: Stopping |\.service: Stopping|Stopping \S*(?:sglang|vllm)\S*\.{3}$",
+        "Stopping",
+    ),
+    (r"CANCELLED AT \S+ (?:DUE TO|\*\*\*)", "CANCELLED AT "),
+    (r"^timeout: sending signal (?:TERM|KILL|INT)", "timeout: sending signal "),
+    "start operation timed out. Terminating",
+    (
+        r"\bexit(?:ed with)? (?:code|status) 124\b",
+        "exit code 124",
+        "exit status 124",
+        "exited with code 124",
+        "exited with status 124",
+    ),
 )
 # A command line that argparse refuses; compilers write "name: error: ..." too.
-_REFUSED = _any(
-    r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ",
-    r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
-    r"|the following arguments are)",
+_REFUSED = _Any(
+    (r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ", ": error: "),
+    (
+        r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
+        r"|the following arguments are)",
+        ": error: ",
+    ),
 )
 # The interpreter or the shell finds no engine to run, and ends. Scripts go on without modules.
-_NO_PROGRAM = _any(
-    r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
-    r" '?(?:sglang|vllm)\b",
-    r"^[^ ]*python[\d.]*: can't open file ",
+_NO_PROGRAM = _Any(
+    (
+        r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
+        r" '?(?:sglang|vllm)\b",
+        " module ",
+    ),
+    (r"^[^ ]*python[\d.]*: can't open file ", ": can't open file "),
 )
-_NO_COMMAND = _any(
-    r"^(?:[\w./-]*(?:ba|da|z|k)?sh|\S+\.sh): (?:line \d+: |\d+: )?(?:exec: )?[\w./-]*"
-    r"(?:python|sglang|vllm|numactl|torchrun|srun|docker|nvidia)[\w./-]*: "
-    r"(?:command not found|not found|No such file or directory|Permission denied)",
-    r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
-    r"^exec \S+: (?:exec format error|no such file or directory)",
+_NO_COMMAND = _Any(
+    (
+        r"^(?:[\w./-]*(?:ba|da|z|k)?sh|\S+\.sh): (?:line \d+: |\d+: )?(?:exec: )?[\w./-]*"
+        r"(?:python|sglang|vllm|numactl|torchrun|srun|docker|nvidia)[\w./-]*: "
+        r"(?:command not found|not found|No such file or directory|Permission denied)",
+        ": No such file or directory",
+        ": Permission denied",
+        ": command not found",
+        ": not found",
+    ),
+    (
+        r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
+        ": executable file not found",
+        ": not found",
+        ": permission denied",
+    ),
+    (
+        r"^exec \S+: (?:exec format error|no such file or directory)",
+        ": exec format error",
+        ": no such file or directory",
+    ),
 )
-_CONTAINER = _any(
-    r"nvidia-container-cli: .*error|nvidia-container-cli: ",
-    r"unable to start container process|OCI runtime create failed",
-    r"^(?:docker|podman|Error): (?:Error response from daemon|.*Error response from daemon)",
-    r"^Error response from daemon: ",
-    r"Failed at step \w+ spawning ",
+_CONTAINER = _Any(
+    (r"nvidia-container-cli: .*error|nvidia-container-cli: ", "nvidia-container-cli: "),
+    (
+        r"unable to start container process|OCI runtime create failed",
+        "OCI runtime create failed",
+        "unable to start container process",
+    ),
+    (
+        r"^(?:docker|podman|Error): (?:Error response from daemon|.*Error response from daemon)",
+        "Error response from daemon",
+    ),
+    (r"^Error response from daemon: ", "Error response from daemon: "),
+    (r"Failed at step \w+ spawning ", "Failed at step "),
 )
-_FATAL = _any(
-    _REFUSED.pattern,
-    _NO_PROGRAM.pattern,
-    _NO_COMMAND.pattern,
-    _CONTAINER.pattern,
-    r"\[Errno 98\] error while attempting to bind",
-    r"^thread '[^']*' (?:\(\d+\) )?panicked at ",
-    r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ",
-    r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed",
-    r"^[\w./+-]+: \S+:\d+: .*Assertion .* failed\.$",
+_FATAL = _Any(
+    *_REFUSED.rows,
+    *_NO_PROGRAM.rows,
+    *_NO_COMMAND.rows,
+    *_CONTAINER.rows,
+    "[Errno 98] error while attempting to bind",
+    (r"^thread '[^']*' (?:\(\d+\) )?panicked at ", "panicked at "),
+    (r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
+    (r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed", "], thread: ["),
+    (r"^[\w./+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
 )
-_ABORT = _any(
-    r"^(?:Fatal Python error: )+",
-    r"^terminate called (?:after throwing|without an active)",
-    r"(?:^|line \d+: +\d+ )(?:Segmentation fault|Bus error|Illegal instruction|Floating point"
-    r" exception)(?: \(core dumped\)|$|\s)",
-    r"^Aborted(?: \(core dumped\))?$",
-    r"^!{3,} ?Segfault encountered",
-    r"^\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL) ",
-    r"^(?:double free or corruption|malloc\(\): |free\(\): |corrupted size|munmap_chunk)",
+_ABORT = _Any(
+    (r"^(?:Fatal Python error: )+", "Fatal Python error: "),
+    (r"^terminate called (?:after throwing|without an active)", "terminate called "),
+    (
+        r"(?:^|line \d+: +\d+ )(?:Segmentation fault|Bus error|Illegal instruction|Floating point"
+        r" exception)(?: \(core dumped\)|$|\s)",
+        "Bus error",
+        "Floating point exception",
+        "Illegal instruction",
+        "Segmentation fault",
+    ),
+    (r"^Aborted(?: \(core dumped\))?$", "Aborted"),
+    (r"^!{3,} ?Segfault encountered", "Segfault encountered"),
+    (r"^\*\*\* SIG(?:SEGV|ABRT|BUS|FPE|ILL) ", "*** SIG"),
+    (
+        r"^(?:double free or corruption|malloc\(\): |free\(\): |corrupted size|munmap_chunk)",
+        "corrupted size",
+        "double free or corruption",
+        "free(): ",
+        "malloc(): ",
+        "munmap_chunk",
+    ),
 )
-_TROUBLE = _any(
-    r"^E\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ",
-    r"^\[E\d{3,4} [\d:.]+ \S+:\d+\] ",
-    r"NCCL WARN ",
-    r"\S+\.(?:cpp|cc|cu|c|h|hpp):\d+:? (?:NULL value|non-zero status|.*\b[Ee]rror\b)",
-    r"^(?:ERROR|CRITICAL|FATAL)\b[ :]",
-    r"^\[?(?:error|ERROR|Error)\]?: ",
+_TROUBLE = _Any(
+    (r"^E\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
+    (r"^\[E\d{3,4} [\d:.]+ \S+:\d+\] ", "] "),
+    "NCCL WARN ",
+    (
+        r"\S+\.(?:cpp|cc|cu|c|h|hpp):\d+:? (?:NULL value|non-zero status|.*\b[Ee]rror\b)",
+        "Error",
+        "NULL value",
+        "error",
+        "non-zero status",
+    ),
+    (r"^(?:ERROR|CRITICAL|FATAL)\b[ :]", "CRITICAL", "ERROR", "FATAL"),
+    (r"^\[?(?:error|ERROR|Error)\]?: ", "ERROR", "Error", "error"),
 )
-_ADVICE = _any(r"^Possible (?:solutions|suggestions):", r"common cause is the OS OOM killer")
+_ADVICE = _Any(
+    (r"^Possible (?:solutions|suggestions):", "Possible s"), "common cause is the OS OOM killer"
+)
 _TIMEOUT = regex(
-    r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out"
+    r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out",
+    needs=(" 124", "DUE TO TIME LIMIT", "timeout: sending signal", "start operation timed out"),
 )
 _KERNEL = regex(r"\[ *\d+\.\d{3,6}\] ")
 _SETUP = regex(
     r"\b(?:ibvwrap|ibvsymbols|nvls|shmutils|shm|init|bootstrap|socket|net_ib|transport)\.cc"
 )
-_NATIVE = regex(r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ")
+_NATIVE = regex(
+    r"[\w)]\.(?:cpp|cc|cu|c|h|hpp|cuh|rs):\d+|NCCL WARN ",
+    needs=(".c", ".h", ".rs:", "NCCL WARN "),
+)
 _STANDSTILL = "timeout (self.watchdog_timeout="
 BIND = "error while attempting to bind"
 
@@ -207,14 +396,18 @@ _ORDER = (
 )
 
 # Heads of exceptions after which the process ends for certain.
-FATAL_HEADS = _any(
-    r"hit an exception",
-    r"Initialization failed",
-    r"Exception in run_tp_server",
-    r"init[_ ]state",
-    r"^Process \S+:$",
-    r"failed to start",
-    r"Failed to start|terminated with the following error:",
+FATAL_HEADS = _Any(
+    "hit an exception",
+    "Initialization failed",
+    "Exception in run_tp_server",
+    (r"init[_ ]state", "init state", "init_state"),
+    (r"^Process \S+:$", "Process "),
+    "failed to start",
+    (
+        r"Failed to start|terminated with the following error:",
+        "Failed to start",
+        "terminated with the following error:",
+    ),
 )
 # Exceptions by which a process obeys a signal.
 STOPPED_BY = frozenset(("KeyboardInterrupt", "SystemExit", "CancelledError"))
@@ -233,18 +426,18 @@ def ending(text: str) -> Ending | None:
 
 def is_refused(text: str) -> bool:
     """Whether the line is argparse's refusal of a command line."""
-    return _REFUSED.search(text) is not None
+    return _REFUSED.search(text)
 
 
 def is_no_program(text: str) -> bool:
     """Whether the line is the interpreter's: there is no engine to run."""
-    return _NO_PROGRAM.search(text) is not None
+    return _NO_PROGRAM.search(text)
 
 
 @lru_cache(maxsize=64)
 def is_container(text: str) -> bool:
     """Whether the line is a container runtime's: no engine ever ran."""
-    return _CONTAINER.search(text) is not None
+    return _CONTAINER.search(text)
 
 
 def is_load_barrier(text: str) -> bool:
@@ -289,7 +482,7 @@ def is_native(text: str) -> bool:
 
 def is_peer_gone(text: str) -> bool:
     """Whether the line says that another rank is gone for certain."""
-    return _PEER_GONE.search(text) is not None
+    return _PEER_GONE.search(text)
 
 
 def is_communication(text: str) -> bool:

@@ -30,7 +30,10 @@ _NEAR = 12  # lines between "Fatal Python error" and the stack that belongs to i
 
 T = TypeVar("T")
 # What names a process of one launch, not where its log comes from.
-_PROCESS = regex(r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)")
+_PROCESS = regex(
+    r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)",
+    needs=("Server", "EngineCore", "Worker", "Vllm", "rank"),
+)
 
 
 @lru_cache(maxsize=4096)

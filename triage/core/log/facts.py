@@ -23,7 +23,9 @@ from triage.core.server_args import (
     unknown_fields,
 )
 
-_SECRET = regex(r"key|secret|token_file|password")
+_SECRET = regex(
+    r"key|secret|token_file|password", needs=("key", "secret", "token_file", "password")
+)
 _MOST_RANKS = 4096
 _ANOTHER_NODE = regex(r"node_rank['\"]?[:=] ?[1-9]")
 

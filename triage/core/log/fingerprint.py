@@ -36,7 +36,7 @@ _SKIPPED = regex(
     r"(?:^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)[/.]|^<"
     r"|/lib/python3[\d.]*/(?!site-packages|dist-packages)"
 )
-_PACKAGE = regex(r".*/(?:site-packages|dist-packages|python)/")
+_PACKAGE = regex(r".*/(?:site-packages|dist-packages|python)/", needs=("-packages/", "/python/"))
 
 
 def masked(text: str) -> str:

@@ -17,10 +17,13 @@ from triage.core.regex import regex
 
 
 class _Table:
-    """Patterns on "file:function", each with the phase that it proves; the first counts."""
+    """Patterns on "file:function"; the first that matches counts.
 
-    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self._rows = [(regex(pattern), phase) for pattern, phase in rows]
+    A row is a pattern, the phase that it proves, and texts without which it cannot match.
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, ...]]) -> None:
+        self._rows = [(regex(row[0], needs=row[2:]), row[1]) for row in rows]
         # The same frames come back in each rank's traceback.
         self.phase = lru_cache(maxsize=1024)(self._phase)
 
@@ -35,64 +38,195 @@ _STAGES = _Table(
         (
             r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
             "draft-graph-capture",
+            "_cuda_graph_runner.py:",
         ),
         (
             r"prefill_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
             "prefill-graph-capture",
+            "prefill_cuda_graph_runner.py:",
         ),
-        (r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph", "prefill-graph-capture"),
+        (
+            r":_?(init_)?capture_prefill_graph|:init_prefill_cuda_graph",
+            "prefill-graph-capture",
+            "_prefill_",
+        ),
         (
             r"piecewise_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
             "prefill-graph-capture",
+            "piecewise_cuda_graph_runner.py:",
         ),
-        (r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)", "graph-capture"),
-        (r":(capture_decode_graph|init_device_graphs|capture_model)$", "graph-capture"),
-        (r"gpu_worker\.py:determine_available_memory|:profile_run$", "memory-profiling"),
-        (r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)", "warmup-request"),
+        (
+            r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
+            "graph-capture",
+            "graph_runner.py:",
+        ),
+        (
+            r":(capture_decode_graph|init_device_graphs|capture_model)$",
+            "graph-capture",
+            ":capture_decode_graph",
+            ":capture_model",
+            ":init_device_graphs",
+        ),
+        (
+            r"gpu_worker\.py:determine_available_memory|:profile_run$",
+            "memory-profiling",
+            ":profile_run",
+            "gpu_worker.py:determine_available_memory",
+        ),
+        (
+            r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)",
+            "warmup-request",
+            "scheduler",
+        ),
     )
 )
 # A pattern on "file:function" -> phase.
 _PROOFS = _Table(
     (
-        (r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config", "arg-validation"),
-        (r"runtime_context\.py:(publish|_configure_context)", "arg-validation"),
-        (r"flashinfer_autotune\.py:|:_?flashinfer_autotune$", "flashinfer-autotune"),
-        (r":kernel_warmup$", "flashinfer-autotune"),
-        (r"http_server\.py:_?(execute_server_warmup|wait_and_warmup)", "warmup-request"),
-        (r"(comm_fusion|mnnvl_ar|trtllm_ar)\w*\.py:", "comm-buffer-init"),
-        (r":_pre_initialize_flashinfer", "comm-buffer-init"),
-        (r":(load_weights\w*|\w*weight_loader\w*|_load_w\w+|\w*_weights_iterator|_prepare_weights"
-         r"|_get_all_weights)$", "weight-load"),
-        (r"weight_utils\.py:(?!get_quant_config)", "weight-load"),
-        (r"/lora/\w+\.py:", "lora-init"),
-        (r"/models/\w+\.py:__init__|loader\.py:_?initialize_model", "model-construct"),
-        (r"(model_loader/\w+|update_config|load_model_utils)\.py:", "model-construct"),
-        (r"attention_registry\.py:|attention_backend_setup\.py:", "attn-backend-init"),
-        (r"attention/\w+_backend\.py:__init__|:init_attention_backend", "attn-backend-init"),
-        (r":(alloc|init|_init|init_target)_memory_pools?$", "kv-pool-init"),
-        (r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:", "kv-pool-init"),
-        (r"(parallel_state|pynccl\w*|custom_all_reduce\w*)\.py:(init\w*|__init__|ncclCommInit\w+)",
-         "dist-init"),
-        (r":(init_torch_distributed|init_distributed_environment|initialize_model_parallel)$",
-         "dist-init"),
-        (r":(set_device|init_device)$", "device-init"),
-        (r"tokenizer_manager\.py:(__init__|init_tokenizer\w*)", "tokenizer-processor"),
-        (r":(get_tokenizer|get_processor|load_chat_template\w*)$", "tokenizer-processor"),
-        (r"template_manager\.py:", "tokenizer-processor"),
-        (r"(configuration_\w+|hf_transformers/config|model_config)\.py:", "config-load"),
-        (r":(get_config|get_hf_config)$", "config-load"),
-        (r"config_argument_merger\.py:|config_parser\.py:|:merge_config_with_args$", "arg-parse"),
-        (r":(from_cli_args|check_server_args)$", "arg-validation"),
-        (r"argparse\.py:|:(parse_args|prepare_server_args)$", "arg-parse"),
-        (r"/disaggregation/\w+", "pd-init"),
-        (r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux|running_status"
-         r"|chunked_prefill|diffusion_llm|metrics_reporter|kv_events|watch_dog|profiler|overlap"
-         r"|deterministic|weight_updater|request_|lora_|load_)\w*", "scheduler-init"),
-        (r"schedule_policy\.py:_?validate", "scheduler-init"),
-        (r":maybe_init_draft_worker$|spec_registry\.py:create_worker", "draft-worker-init"),
+        (
+            r"arg_groups/\w+\.py:|server_args\.py:|engine\.py:_set_envs_and_config",
+            "arg-validation",
+            "arg_groups/",
+            "engine.py:_set_envs_and_config",
+            "server_args.py:",
+        ),
+        (
+            r"runtime_context\.py:(publish|_configure_context)",
+            "arg-validation",
+            "runtime_context.py:",
+        ),
+        (
+            r"flashinfer_autotune\.py:|:_?flashinfer_autotune$",
+            "flashinfer-autotune",
+            "flashinfer_autotune",
+        ),
+        (r":kernel_warmup$", "flashinfer-autotune", ":kernel_warmup"),
+        (
+            r"http_server\.py:_?(execute_server_warmup|wait_and_warmup)",
+            "warmup-request",
+            "http_server.py:",
+        ),
+        (
+            r"(comm_fusion|mnnvl_ar|trtllm_ar)\w*\.py:",
+            "comm-buffer-init",
+            "comm_fusion",
+            "mnnvl_ar",
+            "trtllm_ar",
+        ),
+        (r":_pre_initialize_flashinfer", "comm-buffer-init", ":_pre_initialize_flashinfer"),
+        (
+            r":(load_weights\w*|\w*weight_loader\w*|_load_w\w+|\w*_weights_iterator|_prepare_weights"
+            r"|_get_all_weights)$",
+            "weight-load",
+            "_get_all_weights",
+            "_load_w",
+            "_prepare_weights",
+            "_weights_iterator",
+            "load_weights",
+            "weight_loader",
+        ),
+        (r"weight_utils\.py:(?!get_quant_config)", "weight-load", "weight_utils.py:"),
+        (r"/lora/\w+\.py:", "lora-init", "/lora/"),
+        (
+            r"/models/\w+\.py:__init__|loader\.py:_?initialize_model",
+            "model-construct",
+            ".py:__init__",
+            "loader.py:_initialize_model",
+            "loader.py:initialize_model",
+        ),
+        (
+            r"(model_loader/\w+|update_config|load_model_utils)\.py:",
+            "model-construct",
+            "load_model_utils",
+            "model_loader/",
+            "update_config",
+        ),
+        (
+            r"attention_registry\.py:|attention_backend_setup\.py:",
+            "attn-backend-init",
+            "attention_",
+        ),
+        (
+            r"attention/\w+_backend\.py:__init__|:init_attention_backend",
+            "attn-backend-init",
+            "_backend",
+        ),
+        (r":(alloc|init|_init|init_target)_memory_pools?$", "kv-pool-init", "_memory_pool"),
+        (
+            r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:",
+            "kv-pool-init",
+            "kv_cache",
+            "memory_pool",
+        ),
+        (
+            r"(parallel_state|pynccl\w*|custom_all_reduce\w*)\.py:(init\w*|__init__|ncclCommInit\w+)",
+            "dist-init",
+            "custom_all_reduce",
+            "parallel_state",
+            "pynccl",
+        ),
+        (
+            r":(init_torch_distributed|init_distributed_environment|initialize_model_parallel)$",
+            "dist-init",
+            ":init_distributed_environment",
+            ":init_torch_distributed",
+            ":initialize_model_parallel",
+        ),
+        (r":(set_device|init_device)$", "device-init", "t_device"),
+        (
+            r"tokenizer_manager\.py:(__init__|init_tokenizer\w*)",
+            "tokenizer-processor",
+            "tokenizer_manager.py:",
+        ),
+        (
+            r":(get_tokenizer|get_processor|load_chat_template\w*)$",
+            "tokenizer-processor",
+            "get_processor",
+            "get_tokenizer",
+            "load_chat_template",
+        ),
+        (r"template_manager\.py:", "tokenizer-processor", "template_manager.py:"),
+        (r"(configuration_\w+|hf_transformers/config|model_config)\.py:", "config-load", "config"),
+        (r":(get_config|get_hf_config)$", "config-load", "_config"),
+        (
+            r"config_argument_merger\.py:|config_parser\.py:|:merge_config_with_args$",
+            "arg-parse",
+            "config_",
+        ),
+        (
+            r":(from_cli_args|check_server_args)$",
+            "arg-validation",
+            ":check_server_args",
+            ":from_cli_args",
+        ),
+        (
+            r"argparse\.py:|:(parse_args|prepare_server_args)$",
+            "arg-parse",
+            ":parse_args",
+            ":prepare_server_args",
+            "argparse.py:",
+        ),
+        (r"/disaggregation/\w+", "pd-init", "/disaggregation/"),
+        (
+            r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux|running_status"
+            r"|chunked_prefill|diffusion_llm|metrics_reporter|kv_events|watch_dog|profiler|overlap"
+            r"|deterministic|weight_updater|request_|lora_|load_)\w*",
+            "scheduler-init",
+            "scheduler",
+        ),
+        (r"schedule_policy\.py:_?validate", "scheduler-init", "schedule_policy.py:"),
+        (
+            r":maybe_init_draft_worker$|spec_registry\.py:create_worker",
+            "draft-worker-init",
+            ":maybe_init_draft_worker",
+            "spec_registry.py:create_worker",
+        ),
     )
-)  # fmt: skip
-_DRAFT = regex(r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$")
+)
+_DRAFT = regex(
+    r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$",
+    needs=("worker",),
+)
 _OF_DRAFT = {
     "config-load": "draft-config-load",
     "model-construct": "draft-worker-init",
@@ -100,21 +234,56 @@ _OF_DRAFT = {
     "graph-capture": "draft-graph-capture",
     "prefill-graph-capture": "draft-graph-capture",
 }
-_TOKENIZER = regex(r":get_tokenizer$")
-_IMPORT = regex(r"<frozen importlib\._bootstrap")
-_IMPORTER = regex(r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$")
-_ENTRY = regex(r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$")
+_TOKENIZER = regex(r":get_tokenizer$", needs=(":get_tokenizer",))
+_IMPORT = regex(r"<frozen importlib\._bootstrap", needs=("frozen importlib._bootstrap",))
+_IMPORTER = regex(
+    r"<frozen |runpy\.py:|importlib/|:(?:_get_module|__getattr__|import_module)$",
+    needs=(":__getattr__", ":_get_module", ":import_module", "frozen ", "importlib/", "runpy.py:"),
+)
+_ENTRY = regex(
+    r"(?:launch_server|__main__|cli|main)\.py$|/bin/\w+$|^<frozen runpy>|runpy\.py$",
+    needs=(
+        "/bin/",
+        "__main__.py",
+        "cli.py",
+        "frozen runpy",
+        "launch_server.py",
+        "main.py",
+        "runpy.py",
+    ),
+)
 _CAPTURE = regex(
-    r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)|:(capture_one_\w+|capture_decode_graph)$"
+    r"graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)|:(capture_one_\w+|capture_decode_graph)$",
+    needs=("capture_", "graph_runner.py:"),
 )
 # Weaker: such frames occur in several phases, and tell something only if no other does.
 _WEAK = _Table(
     (
-        (r"model_runner\.py:load_model$|worker\w*\.py:load_model$", "weight-load"),
-        (r"(transformers/utils/hub|transformers/\w+/auto/\w+_auto)\.py:", "config-load"),
-        (r"(file_download|hf_file_system|huggingface_hub/\S+|modelscope/\S+)\.py:", "config-load"),
-        (r":_dummy_run$", "flashinfer-autotune"),
-        (r"pynccl\w*\.py:|torch/distributed/\w+\.py:(init_process_group|new_group)", "dist-init"),
+        (
+            r"model_runner\.py:load_model$|worker\w*\.py:load_model$",
+            "weight-load",
+            ".py:load_model",
+        ),
+        (
+            r"(transformers/utils/hub|transformers/\w+/auto/\w+_auto)\.py:",
+            "config-load",
+            "transformers/",
+        ),
+        (
+            r"(file_download|hf_file_system|huggingface_hub/\S+|modelscope/\S+)\.py:",
+            "config-load",
+            "file_download",
+            "hf_file_system",
+            "huggingface_hub/",
+            "modelscope/",
+        ),
+        (r":_dummy_run$", "flashinfer-autotune", ":_dummy_run"),
+        (
+            r"pynccl\w*\.py:|torch/distributed/\w+\.py:(init_process_group|new_group)",
+            "dist-init",
+            "pynccl",
+            "torch/distributed/",
+        ),
     )
 )
 

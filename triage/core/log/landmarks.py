@@ -65,7 +65,10 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("Graph capturing finished", "scheduler-init"),
 )
 _PREFIXES = tuple(start for start, _ in _STARTS)
-_CAPTURE = regex(r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b")
+_CAPTURE = regex(
+    r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b",
+    needs=(" graph begin", " graph end"),
+)
 _LAUNCHER = "launch_server.py"
 
 # In much of what a healthy server writes: such lines are read only near others (scan.Sink).

@@ -53,30 +53,35 @@ _HEAD = regex(
 #   example  [2026-03-21 03:31:56] INFO engine:177: server_args=ServerArgs(...
 _LEVEL = regex(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.-]{1,80}:\d{1,6}: ")
 _KERNEL_HEAD = regex(r"\[ *\d+\.\d{6}\] ")
-_GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?")
+_GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?", needs=("[gpu",))
 _NCCL_HEAD = regex(r"\S+:\d+:\d+ \[(\d+)\] (?:\S+ )?NCCL ")
-_TORCH_RANK = regex(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]")
+_TORCH_RANK = regex(r"\[[EWIF]\S* .*?\[[Rr]ank (\d+)\]", needs=("ank ",))
 _VLLM_LEVEL = regex(
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) "
-    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[^\]\s]+\] ?"
+    r"(?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[^\]\s]+\] ?",
+    needs=("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL "),
 )
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _DATED = regex(rf"{_ISO} ")
-_WRAPPER = regex(
-    rf"(?P<cri>(?P<cri_time>{_ISO}) (?:stdout|stderr) [FP](?: |$))"
-    rf"|(?P<iso>(?P<iso_time>{_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$))"
-    r"|(?P<journal>(?P<journal_time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)"
-    r" \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$))"
-    r"|(?P<pod>\[(?P<pod_name>pod/[^\]\s]+)\](?: |$))"
-    r"|(?P<mpi>\[(?P<mpi_name>\d+,\d+)\]<std(?:out|err)>:)"
-    r"|(?P<torch>\[(?P<torch_name>rank\d+)\]:(?: |$|(?=\[)))"
-    r"|(?P<vllm>\((?P<vllm_name>(?:Worker(?:_[A-Z]+\d+)*|(?:EngineCore|APIServer|ApiServer|RayWorker"
-    r"Wrapper|VllmWorker)[\w-]*)) pid=\d+[^)]{0,40}\)(?: |$))"
-    r"|(?P<ray>\((?P<ray_name>[\w.]+ pid=\d+)[^)]{0,60}\)(?: |$))"
-    r"|(?P<compose>\[?(?P<compose_name>[A-Za-z0-9][\w.\-/]{0,63})\]?[ ]{1,40}\|(?: |$))"
-    r"|(?P<srun>[ ]{0,4}(?P<srun_name>\d{1,5}):(?: |$))"
-)
+# What stands in front of a line: kind -> pattern, with a group for what it names or when it was.
+_WRAPPERS = {
+    "cri": regex(rf"({_ISO}) (?:stdout|stderr) [FP](?: |$)", needs=(" std",)),
+    "iso": regex(rf"({_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$)"),
+    "journal": regex(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$)"),
+    "pod": regex(r"\[(pod/[^\]\s]+)\](?: |$)"),
+    "mpi": regex(r"\[(\d+,\d+)\]<std(?:out|err)>:"),
+    "torch": regex(r"\[(rank\d+)\]:(?: |$|(?=\[))"),
+    "vllm": regex(
+        r"\(((?:Worker(?:_[A-Z]+\d+)*|(?:EngineCore|APIServer|ApiServer|RayWorkerWrapper"
+        r"|VllmWorker)[\w-]*)) pid=\d+[^)]{0,40}\)(?: |$)"
+    ),
+    "ray": regex(r"\(([\w.]+ pid=\d+)[^)]{0,60}\)(?: |$)"),
+    "compose": regex(r"\[?([A-Za-z0-9][\w.\-/]{0,63})\]?[ ]{1,40}\|(?: |$)"),
+    "srun": regex(r"[ ]{0,4}(\d{1,5}):(?: |$)"),
+}
+_BAR = 108  # characters in which the bar of `docker compose` stands
+_COLON = 10  # and the colon of srun
 _PROGRESS = ("it/s]", "s/it]", "%|", "Completed |")
 
 
@@ -167,21 +172,52 @@ def _is_bar(part: str) -> bool:
     return any(mark in part for mark in _PROGRESS) and _HEAD.search(part) is None
 
 
+def _kinds(text: str) -> Sequence[str]:
+    """The wrappers that the text can begin with, in the order in which they are tried.
+
+    Most lines have none, and say so by their first characters.
+    """
+    first = text[:1]
+    found: list[str] = []
+    if first == "[":
+        if text.startswith("[pod/"):
+            found.append("pod")
+        elif text.startswith("[rank"):
+            found.append("torch")
+        elif "]<std" in text:
+            found.append("mpi")
+    elif first == "(":
+        if " pid=" in text:
+            found += ("vllm", "ray")
+    elif first.isdecimal():
+        if text[4:5] == "-":
+            found += ("cri", "iso")
+    elif "A" <= first <= "Z" and text[3:4] == " ":
+        found.append("journal")
+    if (bar := text.find("|", 0, _BAR)) > 0 and " " not in text[:bar].rstrip(" "):
+        found.append("compose")
+    if (first == " " or first.isdecimal()) and ":" in text[:_COLON]:
+        found.append("srun")
+    return found
+
+
 def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
     """The text without wrappers; their time; the rank and the sources that they name."""
     time: str | None = None
     rank, wrapper, simulated = "main", "", False
     for _ in range(6):
-        found = _WRAPPER.match(text)
-        if found is None:
+        for kind in _kinds(text):
+            found = _WRAPPERS[kind].match(text)
+            if found is not None:
+                break
+        else:
             break
-        kind = found.lastgroup or ""
-        groups = found.groupdict()
-        time = groups.get(f"{kind}_time") or time
-        name = groups.get(f"{kind}_name") or ""
-        if kind == "compose" and name == "simulated":
+        name = found[1]
+        if kind in ("cri", "iso", "journal"):
+            time = name
+        elif kind == "compose" and name == "simulated":
             simulated = True
-        elif name:
+        else:
             wrapper = f"{wrapper} {name}".strip()
             if kind in ("torch", "vllm"):
                 rank = name
@@ -193,13 +229,13 @@ def _peel(text: str, offset: int, number: int) -> Line:
     """One Line of one visible part: wrappers off, rank and time read."""
     text, time, rank, wrapper, simulated = _unwrap(text)
     headed = False
-    if (head := _HEAD.match(text)) is not None:
+    if text[:1] == "[" and (head := _HEAD.match(text)) is not None:
         time, headed = head["time"], True
         rank = head["tag"].strip() or rank
         text = text[head.end() :]
         if text[:1] in "DIWEC" and (said := _LEVEL.match(text)) is not None:
             text = text[said.end() :]
-    elif (level := _VLLM_LEVEL.match(text)) is not None:
+    elif text[:1] in "DIWEC" and (level := _VLLM_LEVEL.match(text)) is not None:
         time, headed = time or level["time"], level["level"] not in ("ERROR", "CRITICAL")
         text = text[level.end() :]
     elif (gpu := _GPU_HEAD.match(text)) is not None:

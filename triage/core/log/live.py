@@ -95,7 +95,7 @@ class Live:
         if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
             return True
         if HEAD in text:
-            return FATAL_HEADS.search(text[: text.index(HEAD)]) is not None
+            return FATAL_HEADS.search(text[: text.index(HEAD)])
         if text.startswith(landmarks.DUMP) or kind is not None or not line.headed:
             # An exception's own line says nothing here: it may be caught, and if it is
             # not, the process ends by itself.

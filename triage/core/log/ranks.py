@@ -14,16 +14,20 @@ from triage.core.regex import regex
 
 _PART = regex(r"([A-Z][A-Z_]*?)(\d+)")
 _TOPOLOGY = regex(r"[A-Z][A-Z_]*\d+(?: [A-Z][A-Z_]*\d+)*")
-_WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)")
-_ENGINE = regex(r"EngineCore_(DP\d+)")
-_OTHERS = regex(r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b")
-_NUMBERED = regex(r"(gpu=|gpu_id=|gpu|rank)(\d+)")
+_WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)", needs=("Worker_",))
+_ENGINE = regex(r"EngineCore_(DP\d+)", needs=("EngineCore_DP",))
+_OTHERS = regex(
+    r"(?:APIServer|ApiServer|EngineCore|Worker|RayWorkerWrapper|VllmWorker)\b",
+    needs=("Server", "EngineCore", "Worker"),
+)
+_NUMBERED = regex(r"(gpu=|gpu_id=|gpu|rank)(\d+)", needs=("gpu", "rank"))
 # Source: SGLang's setproctitle, with blanks as `_`: `sglang::scheduler_DP0_TP3`.
-_TITLE = regex(r"sglang::scheduler_?(?P<tag>[A-Z0-9_]*)")
+_TITLE = regex(r"sglang::scheduler_?(?P<tag>[A-Z0-9_]*)", needs=("sglang::scheduler",))
 # Who died, in the words of the launcher that noticed it.
 _DEAD = regex(
     r"Rank (?P<a>\d+) scheduler|Subprocess scheduler_(?P<b>\d+) |local_rank: (?P<c>\d+)"
-    r"|that process rank (?P<d>\d+) |Worker proc VllmWorker-(?P<e>\d+) "
+    r"|that process rank (?P<d>\d+) |Worker proc VllmWorker-(?P<e>\d+) ",
+    needs=(" scheduler", "local_rank: ", "that process rank ", "Worker proc VllmWorker-"),
 )
 
 

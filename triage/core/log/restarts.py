@@ -21,13 +21,26 @@ _START = regex(
     r"|will restart worker group|Restarting worker group"
     r"|^Container image Copyright|^=+ (?:CUDA|PyTorch|SGLang|vLLM) =+$|^== (?:CUDA|PyTorch) ==$"
     r"|[Rr]e-?starting (?:the )?(?:server|engine|sglang|vllm|container|launch|in \d)"
-    r"|[Rr]e-?starting (?:after|\(attempt|attempt)|^(?:Attempt|Try|Retry) \d+(?:/\d+)?:? "
+    r"|[Rr]e-?starting (?:after|\(attempt|attempt)|^(?:Attempt|Try|Retry) \d+(?:/\d+)?:? ",
+    needs=(
+        "vLLM API server version",
+        "cheduled restart job",
+        ".service",
+        "]: Start",
+        "worker group",
+        "Container image Copyright",
+        "= ",
+        "tarting ",
+        "Attempt ",
+        "try ",
+        "Try ",
+    ),
 )
 LITERALS = frozenset(
     ("API server version", "restart job", "Started ", "Starting ", "worker group",
      "Container image Copyright", "== CUDA ==", "== PyTorch ==", "estarting ", "Attempt ", "Retry ")
 )  # fmt: skip
-_BEGIN = regex(r"Init (?:torch distributed|parallel|nccl) begin")
+_BEGIN = regex(r"Init (?:torch distributed|parallel|nccl) begin", needs=(" begin",))
 _NAME = regex(r"['\"]?\b(node_rank|port|disaggregation_mode)['\"]?[=:] ?['\"]?([\w-]+)")
 
 

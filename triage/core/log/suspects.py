@@ -22,19 +22,23 @@ from triage.core.regex import regex
 
 _SMALL = 2  # a number below this fits too many flags to say anything
 _NUMBER = regex(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
-_DASHED = regex(r"(?<![\w-])--([a-z][\w-]*)")
+_DASHED = regex(r"(?<![\w-])--([a-z][\w-]*)", needs=("--",))
 _FIELD = regex(r"\b[a-z]+(?:_[a-z\d]+)+\b")
 _MOST = 12
 # Words by which messages mean a flag that they do not spell.
 _WORDS = (
-    (regex(r"[Tt]ensor[ _-](?:model[ _-])?parallel|\battn_tp_size|\btp[ _](?:size|world|rank)"),
-     "tp-size"),
-    (regex(r"[Ee]xpert[ _-]parallel|\bep[ _](?:size|world)|moe_ep_size"), "ep-size"),
-    (regex(r"[Pp]ipeline[ _-](?:model[ _-])?parallel|\bpp[ _](?:size|world)"), "pp-size"),
-    (regex(r"[Dd]ata[ _-]parallel|\bdp[ _](?:size|world)"), "dp-size"),
-    (regex(r"\bpage[ _]size"), "page-size"),
-    (regex(r"[Cc]hunked[ _]prefill"), "chunked-prefill-size"),
-    (regex(r"[Cc]ontext[ _]len(?:gth)?\b|max_position_embeddings|max_model_len"), "context-length"),
+    (regex(r"[Tt]ensor[ _-](?:model[ _-])?parallel|\battn_tp_size|\btp[ _](?:size|world|rank)",
+           needs=("parallel", "tp_", "tp ")), "tp-size"),
+    (regex(r"[Ee]xpert[ _-]parallel|\bep[ _](?:size|world)|moe_ep_size",
+           needs=("parallel", "ep_", "ep ")), "ep-size"),
+    (regex(r"[Pp]ipeline[ _-](?:model[ _-])?parallel|\bpp[ _](?:size|world)",
+           needs=("parallel", "pp_", "pp ")), "pp-size"),
+    (regex(r"[Dd]ata[ _-]parallel|\bdp[ _](?:size|world)",
+           needs=("parallel", "dp_", "dp ")), "dp-size"),
+    (regex(r"\bpage[ _]size", needs=("page",)), "page-size"),
+    (regex(r"[Cc]hunked[ _]prefill", needs=("hunked",)), "chunked-prefill-size"),
+    (regex(r"[Cc]ontext[ _]len(?:gth)?\b|max_position_embeddings|max_model_len",
+           needs=("ontext", "max_")), "context-length"),
 )  # fmt: skip
 # Values that every launch has and no message is about.
 _IDENTITY = frozenset(("port", "host", "model-path", "nccl-port", "random-seed"))

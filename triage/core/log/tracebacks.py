@@ -28,15 +28,18 @@ _MESSAGE_LINES = 40
 _OPEN = 256  # tracebacks that may be unfinished at a time
 _IDLE = 2000  # lines after which an unfinished one is given up
 
-_FRAME = regex(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?')
+_FRAME = regex(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?', needs=(", line ",))
 _GROUP = regex(r"\s*[|+](?:-\+?-*)?(?: |$)")
 _EXCEPTION = regex(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
-_BARE = regex(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
+_BARE = regex(
+    r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)",
+    needs=("Error", "Exception", "Interrupt", "Exit"),
+)
 _WORDS = frozenset(
     ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
      "Usage", "Example", "Note")
 )  # fmt: skip
-_WARNING = regex(r"\S+:\d+: \w*Warning: ")
+_WARNING = regex(r"\S+:\d+: \w*Warning: ", needs=("Warning: ",))
 _DUMP = regex(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
 _GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
 _NAMED_AS_ERROR = regex(r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$")
