@@ -13,11 +13,11 @@ line's outermost function turns one into text.
 
 from __future__ import annotations
 
-from shlex import join
-
 
 def hint(*words: object) -> str:
     """A command to type, its words quoted as a shell needs them."""
+    from shlex import join  # noqa: PLC0415  only what went wrong has a hint
+
     return join([str(word) for word in words])
 
 

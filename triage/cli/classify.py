@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,13 +10,18 @@ from triage.cli import console
 from triage.cli.reports import guarded, knowledge_option, report_options, write
 from triage.errors import hint
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@click.command(name="classify")
+
+@click.command(name="classify", cls=console.Command)
 @click.argument("logs", nargs=-1, metavar="[LOG]...")
 @report_options
 @knowledge_option
 @console.output_options
-@click.option("--explain", is_flag=True, help="Show each step that led to the root line.")
+@click.option(
+    "--explain", cls=console.Option, is_flag=True, help="Show each step that led to the root line."
+)
 def command(
     logs: tuple[str, ...],
     *,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 import click
@@ -118,17 +118,67 @@ def paint(text: str, style: str, *, on: bool) -> str:
     return click.style(text, fg=_STYLES[style], bold=style != "dim") if on else text
 
 
+class Option(click.Option):
+    """An option that does not look at its help before that is shown.
+
+    Click takes the indentation out of it with a module whose import costs more than its own.
+    """
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.help = help
+
+
+class Command(click.Command):
+    """A command whose `--help` is such an option."""
+
+    _own_help: click.Option | None = None
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """The option, made once: click tells options apart by identity."""
+        names = self.get_help_option_names(ctx)
+        if self._own_help is None and names:
+            self._own_help = eager(names, _show_help, "Show this message and exit.")
+        return self._own_help
+
+
+def eager(
+    names: Sequence[str],
+    action: Callable[[click.Context], None],
+    help: str,
+) -> Option:
+    """A switch that does one thing, whatever else is asked for, and ends."""
+
+    def callback(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            action(ctx)
+            ctx.exit()
+
+    return Option(
+        list(names), is_flag=True, expose_value=False, is_eager=True, callback=callback, help=help
+    )
+
+
+def _show_help(ctx: click.Context) -> None:
+    click.echo(ctx.get_help(), color=ctx.color)
+
+
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that every command with an answer has, spelled alike everywhere."""
     for option in (
-        click.option("--exit-zero", is_flag=True, help="Exit 0 whatever was found (10-14)."),
+        click.option(
+            "--exit-zero", cls=Option, is_flag=True, help="Exit 0 whatever was found (10-14)."
+        ),
         click.option(
             "--color",
+            cls=Option,
             type=click.Choice(["auto", "always", "never"]),
             default="auto",
             help="When to colour the answer.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+        click.option(
+            "--json", "as_json", cls=Option, is_flag=True, help="Print one JSON document."
+        ),
     ):
         function = option(function)
     return function

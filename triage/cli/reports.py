@@ -6,8 +6,8 @@ Not: what stands in them (triage.session.reports).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,21 +15,42 @@ import click
 from triage.cli import console
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from triage.core.causes import Cause
     from triage.core.results import Result
 
 
+class FilePath(click.Path):
+    """As `click.Path(path_type=Path)`; a command without such an option needs no `pathlib`."""
+
+    def coerce_path_result(self, value: str | os.PathLike[str]) -> Path:
+        """The value as a Path."""
+        from pathlib import Path
+
+        return Path(value)
+
+
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--junit FILE`, `--sarif FILE`, `--github`."""
-    file = click.Path(path_type=Path, dir_okay=False)
+    file = FilePath(dir_okay=False)
     for option in (
         click.option(
             "--github",
+            cls=console.Option,
             is_flag=True,
             help="Print GitHub annotations and add to the job's summary.",
         ),
-        click.option("--sarif", type=file, metavar="FILE", help="Write SARIF 2.1.0."),
-        click.option("--junit", type=file, metavar="FILE", help="Write JUnit XML, a case a log."),
+        click.option(
+            "--sarif", cls=console.Option, type=file, metavar="FILE", help="Write SARIF 2.1.0."
+        ),
+        click.option(
+            "--junit",
+            cls=console.Option,
+            type=file,
+            metavar="FILE",
+            help="Write JUnit XML, a case a log.",
+        ),
     ):
         function = option(function)
     return function
@@ -39,9 +60,10 @@ def knowledge_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--knowledge DIR`, which may be given several times."""
     return click.option(
         "--knowledge",
+        cls=console.Option,
         multiple=True,
         metavar="DIR",
-        type=click.Path(path_type=Path),
+        type=FilePath(),
         help="Use the cause files of DIR too (also: TRIAGE_KNOWLEDGE).",
     )(function)
 

@@ -6,10 +6,9 @@ Not: reading YAML (triage.knowledge) or matching (log/signatures.py).
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
 
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 
 class Role(StrEnum):

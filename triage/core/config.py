@@ -8,9 +8,8 @@ Not: parsing a command line (flags.py, triage.command) or defaults of the engine
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 # A flag's value. True: the switch is present. False: its negative form
 # (`--no-x`) is present. A tuple: a list flag's words. A flag that is not in a

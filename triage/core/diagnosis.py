@@ -7,10 +7,8 @@ Not: finding the answer (log/diagnose.py) or printing it (triage.render).
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from triage.core.config import Change, Config
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

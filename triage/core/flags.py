@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import Literal
 
 from triage.core.config import Config, Given, Value
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 from triage.core.regex import regex
 from triage.errors import UsageError
 

@@ -7,9 +7,8 @@ Not: starting anything (triage.launch).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
 
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
 MAX_DEPTH = 32

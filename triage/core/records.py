@@ -1,23 +1,25 @@
 """Data classes that cost nothing until they are used.
 
 In:  a class, as `dataclasses.dataclass` takes it. Out: the same class, with its methods to come.
-Not: anything that `dataclasses` does not do: it writes the methods, at their first call.
+Not: anything that `dataclasses` does not do: it writes the methods, once they are worth it.
 
-Writing and compiling the methods of a data class takes a third of a millisecond. A
-command that classifies a log knows fifty of them, needs the `__init__` of twenty and the
-rest of five, and would spend a third of its time on the others.
+Importing `dataclasses` takes five milliseconds, for what it imports in turn, and writing and
+compiling the methods of one class a third of one. A command that classifies a log knows fifty
+of them, makes a few values of twenty, and would spend half its time on that. So the first
+values of a class are made without: only what is made often, compared or shown is completed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["dataclass"]
+__all__ = ["dataclass", "field", "replace"]
+
+_OFTEN = 64  # values of a class after which a faster `__init__` pays
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import dataclass, field, replace
 else:
 
     def dataclass(
@@ -32,20 +34,56 @@ else:
         options = {"frozen": frozen, "kw_only": kw_only}
 
         def make(cls: type) -> type:
-            if not slots or order or not eq or cls.__bases__ != (object,):
+            if not slots or cls.__bases__ != (object,):
+                import dataclasses  # noqa: PLC0415
+
+                for name, value in tuple(cls.__dict__.items()):
+                    if isinstance(value, _Field):
+                        setattr(cls, name, value.full())
                 return dataclasses.dataclass(slots=slots, eq=eq, order=order, **options)(cls)
-            return _later(cls, options)
+            return _later(cls, options, eq=eq, order=order)
 
         return make
+
+    def field(**options: Any) -> Any:
+        """`dataclasses.field`, also before that is imported."""
+        return _Field(options)
+
+    def replace(value: Any, /, **changes: Any) -> Any:
+        """`dataclasses.replace`."""
+        cls = type(value)
+        if cls.__bases__ != (object,) or "__slots__" not in cls.__dict__:
+            import dataclasses  # noqa: PLC0415
+
+            return dataclasses.replace(value, **changes)
+        for name in cls.__slots__:
+            if name not in changes:
+                changes[name] = getattr(value, name)
+        return cls(**changes)
 
 
 # What `dataclasses` writes beside `__init__`.
 _REST = ("__repr__", "__eq__", "__hash__")
+_ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _ABOUT = ("__dataclass_fields__", "__dataclass_params__")
 
 
-def _later(cls: type, options: dict[str, bool]) -> type:
+class _Field:
+    """What `field` was told."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+    def full(self) -> Any:
+        """The same for `dataclasses`."""
+        import dataclasses  # noqa: PLC0415
+
+        return dataclasses.field(**self.options)
+
+
+def _later(cls: type, options: dict[str, bool], *, eq: bool, order: bool) -> type:
     """The class with slots, and with methods that complete it when they are first called."""
+    rest = (*_REST, *_ORDER) if order else _REST if eq else _REST[:1]
     own = dict(cls.__dict__)
     names = tuple(own.get("__annotations__", ()))
     space = {k: v for k, v in own.items() if k not in (*names, "__dict__", "__weakref__")}
@@ -54,25 +92,35 @@ def _later(cls: type, options: dict[str, bool]) -> type:
     if options["frozen"]:
         space |= {"__setattr__": _refuse, "__delattr__": _refuse}
         space |= {"__getstate__": _state, "__setstate__": _restore}
-    elif "__eq__" not in own:
+    elif eq and "__eq__" not in own:
         space.setdefault("__hash__", None)
     made = type(cls)(cls.__name__, cls.__bases__, space)
     made.__qualname__ = cls.__qualname__
 
     def complete(name: str) -> Any:
         """Let `dataclasses` write this method, or all but `__init__`, and take it over."""
+        import dataclasses  # noqa: PLC0415
+
         init = name == "__init__"
-        shadow = type(cls.__name__, (), {k: v for k, v in own.items() if k not in _OF_A_CLASS})
+        body = {
+            k: v.full() if isinstance(v, _Field) else v
+            for k, v in own.items()
+            if k not in _OF_A_CLASS
+        }
+        shadow = type(cls.__name__, (), body)
         shadow.__qualname__ = cls.__qualname__
-        dataclasses.dataclass(init=init, repr=not init, eq=not init, **options)(shadow)
-        for known in (name,) if init else (*_REST, *_ABOUT):
+        others = {"repr": not init, "eq": eq and not init, "order": order and not init}
+        dataclasses.dataclass(init=init, **others, **options)(shadow)
+        for known in (name,) if init else (*rest, *_ABOUT):
             if known in shadow.__dict__ and known not in own:
                 setattr(made, known, shadow.__dict__[known])
         return getattr(made, name)
 
-    for name in ("__init__", *_REST):
+    for name in rest:
         if name not in space:
             setattr(made, name, _first_call(complete, name))
+    if "__init__" not in space:
+        made.__init__ = _first_values(complete, names, own, positions=not options["kw_only"])  # type: ignore[misc]
     for name in _ABOUT:
         setattr(made, name, _FirstLook(complete, name))
     return made
@@ -89,6 +137,53 @@ def _first_call(complete: Callable[[str], Any], name: str) -> Callable[..., Any]
     return method
 
 
+def _first_values(
+    complete: Callable[[str], Any], names: tuple[str, ...], own: dict[str, Any], *, positions: bool
+) -> Callable[..., None]:
+    """An `__init__` that needs no code of its own; wrong arguments are left to the true one."""
+    defaults = {name: own[name] for name in names if name in own}
+    factories = {
+        name: defaults.pop(name).options["default_factory"]
+        for name, value in tuple(defaults.items())
+        if isinstance(value, _Field) and "default_factory" in value.options
+    }
+    if "__post_init__" in own or any(_is_field(value) for value in defaults.values()):
+        return _first_call(complete, "__init__")
+    put = object.__setattr__
+    made = 0
+
+    def init(self: Any, *args: Any, **given: Any) -> None:
+        nonlocal made
+        made += 1
+        values = dict(zip(names, args, strict=False)) | given if args else given
+        bad = len(values) != len(args) + len(given) or (args and not positions)
+        if made > _OFTEN or bad:
+            complete("__init__")(self, *args, **given)
+            return
+        known = 0
+        for name in names:
+            if name in values:
+                known += 1
+                put(self, name, values[name])
+            elif name in defaults:
+                put(self, name, defaults[name])
+            elif name in factories:
+                put(self, name, factories[name]())
+            else:
+                known = -1
+                break
+        if known != len(values):
+            complete("__init__")(self, *args, **given)
+
+    init.__name__ = "__init__"
+    return init
+
+
+def _is_field(value: object) -> bool:
+    """Whether it is a field, ours or that of `dataclasses`, which need not be imported for it."""
+    return isinstance(value, _Field) or type(value).__name__ == "Field"
+
+
 class _FirstLook:
     """What `dataclasses.fields`, `replace` and `asdict` ask of a class."""
 
@@ -101,7 +196,9 @@ class _FirstLook:
 
 
 def _refuse(self: object, name: str, *_value: object) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _state(self: Any) -> list[Any]:

@@ -25,8 +25,9 @@ def regex(pattern: AnyStr, flags: int = 0, *, needs: Sequence[AnyStr] = ()) -> r
         flags: The same.
         needs: Texts of which one is in everything that matches; without one nothing is tried.
     """
-    made = _Guarded(pattern, flags, needs) if needs else _Regex(pattern, flags)
-    return cast("re.Pattern[AnyStr]", made)
+    if needs:
+        return cast("re.Pattern[AnyStr]", _Guarded[AnyStr](pattern, flags, needs))
+    return cast("re.Pattern[AnyStr]", _Regex(pattern, flags))
 
 
 class _Regex:
@@ -49,8 +50,8 @@ class _Guarded(Generic[AnyStr]):
     """A pattern that is tried only on texts with one of those that it needs."""
 
     def __init__(self, pattern: AnyStr, flags: int, needs: Sequence[AnyStr]) -> None:
-        self.pattern = pattern
-        self.needs = tuple(needs)
+        self.pattern: AnyStr = pattern
+        self.needs: tuple[AnyStr, ...] = tuple(needs)
         self._compiled = _Regex(pattern, flags)
 
     def _may(self, text: AnyStr) -> bool:

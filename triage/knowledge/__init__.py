@@ -10,13 +10,14 @@ costs neither a YAML parser nor a validator; the rest imports them when called.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.knowledge.stored import load_causes, load_flag_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from triage.knowledge.cases import Case
 
 __all__ = ["check_causes", "load_cases", "load_causes", "load_causes_from", "load_flag_table"]

@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.errors import UsageError, hint
 from triage.knowledge import load_causes, load_causes_from
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 VARIABLE = "TRIAGE_KNOWLEDGE"  # folders, separated as those of PATH are
 
@@ -25,7 +28,12 @@ def causes(folders: Sequence[Path] = ()) -> Sequence[Cause]:
     Raises:
         UsageError: a folder or a file in it cannot be read, or an id is there twice.
     """
-    named = [Path(word) for word in os.environ.get(VARIABLE, "").split(os.pathsep) if word]
+    words = os.environ.get(VARIABLE, "").split(os.pathsep)
+    if not folders and not any(words):
+        return _causes(())
+    from pathlib import Path
+
+    named = [Path(word) for word in words if word]
     return _causes(tuple(dict.fromkeys((*named, *folders))))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
 from triage.core.causes import Cause, Role, Severity
 from triage.core.log.endings import (
@@ -31,7 +30,7 @@ from triage.core.log.frames import place, proven_phase
 from triage.core.log.gather import is_uncaught
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback, unwrapped
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 # Exceptions that programs use to find their way: what is raised while one of
 # them is handled says what was really missed.

@@ -12,7 +12,6 @@ connections; then the first. What only shows that a rank is lost counts if nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from itertools import pairwise
 
 from triage.core.causes import Cause
@@ -24,7 +23,7 @@ from triage.core.log.consequences import consequences, decoys, teardown
 from triage.core.log.endings import BIND, Ending, is_native, is_panic, is_peer_gone, is_standstill
 from triage.core.log.evidence import Generation, source_of
 from triage.core.log.ranks import members, resolved
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 
 _FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
 _SAID = 12  # candidates named of a step

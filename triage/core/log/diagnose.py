@@ -8,7 +8,6 @@ Not: reading files, launching, or printing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from triage.core.causes import Cause
@@ -31,6 +30,7 @@ from triage.core.log.signatures import matcher_of
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
+from triage.core.records import replace
 from triage.core.server_args import ServerArgsDump, find_dump
 
 _STEPS = 400

@@ -9,7 +9,6 @@ Everything is bounded: of many equal events the first and the last are kept.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -18,7 +17,7 @@ from triage.core.log.endings import Ending, is_end
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end
@@ -42,14 +41,16 @@ def source_of(wrapper: str) -> str:
     return _PROCESS.sub("", wrapper).strip()
 
 
-@dataclass(slots=True)
 class Few(Generic[T]):
     """The first and the last of many events; `count` counts all."""
 
-    limit: int = _KEPT
-    first: list[T] = field(default_factory=list)
-    last: list[T] = field(default_factory=list)
-    count: int = 0
+    __slots__ = ("count", "first", "last", "limit")
+
+    def __init__(self, limit: int = _KEPT) -> None:
+        self.limit = limit
+        self.first: list[T] = []
+        self.last: list[T] = []
+        self.count = 0
 
     def add(self, item: T) -> None:
         """One more, in order."""

@@ -9,11 +9,9 @@ phase that follows it.
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from triage.core.log.lines import Line
 from triage.core.phases import order
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
 READY = ("The server is fired up and ready to roll!", "Application startup complete.")

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
 
 from triage.core.diagnosis import Frame
 from triage.core.log.lines import Line
-from triage.core.records import dataclass
+from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
 HEAD = "Traceback (most recent call last):"
