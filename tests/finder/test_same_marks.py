@@ -43,7 +43,7 @@ def test_a_recorded_log_gives_the_same_diagnosis(log: Path) -> None:
 
 
 LONG_O = "o" * 5000
-PIECES = st.sampled_from([*WORDS, "x", " ", "\n", "\n\n", "\r", "o", "\x00", "a" * 900, LONG_O])
+PIECES = st.sampled_from([*WORDS, "x", " ", "\n", "\n\n", "\r", "o", "\x01\x02", "a" * 900, LONG_O])
 
 
 @given(st.lists(PIECES, max_size=60), st.integers(0, 3))
@@ -96,6 +96,16 @@ def test_a_line_full_of_literals_is_marked_once_and_in_its_windows() -> None:
         assert len(first.hits) == WINDOWS
         assert first.seen == {0, 1, 2, 5}
         assert raw[second.start : second.stop] == b"Error"
+
+
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=6), min_size=1, max_size=12))
+@settings(max_examples=50, deadline=None)
+def test_long_lines_have_the_same_marks_however_many_there_are(lines: list[list[str]]) -> None:
+    raw = "".join(LONG_O + "".join(parts).replace("\n", "") + "\n" for parts in lines).encode()
+    literals = literals_of(WORDS)
+    found = database.Database(literals)
+    for _ in range(3):  # the first few go another way
+        assert marks(found, raw) == marks(Plain(literals), raw)
 
 
 def test_many_marks_come_in_several_lists() -> None:

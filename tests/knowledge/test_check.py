@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from triage.core.causes import Role
+from triage.core.log.clues import ORDINARY_LINES
 from triage.errors import UsageError
 from triage.knowledge import check_causes, load_causes, load_causes_from
 from triage.knowledge.check import slowest_s
-from triage.knowledge.shapes import ORDINARY_LINES, literal_faults, pattern_faults
+from triage.knowledge.shapes import literal_faults, pattern_faults
 
 GOOD = """\
 id: {id}

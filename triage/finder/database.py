@@ -1,4 +1,4 @@
-"""A literal database of Hyperscan (Vectorscan on ARM): one pass over the bytes for all literals.
+"""A literal database of Hyperscan (Vectorscan on ARM): one pass over the bytes for all clues.
 
 In:  literals; blocks of whole lines. Out: marks, equal to those of core's Plain.
 Not: regular expressions; core tries those on the few lines that have a literal.
@@ -7,43 +7,86 @@ Not: regular expressions; core tries those on the few lines that have a literal.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import hyperscan
 
-from triage.core.log.finder import Literals, Mark, Marker
+from triage.core.log.finder import Literals, LongMarker, Mark, Marker, Plain
+
+# With a text as short as this among them, Hyperscan looks at every byte instead of every
+# second or fourth. Its table is then a half or a quarter as large, and fits the
+# processor's first cache: that makes it a fifth faster, and with every fourth byte twice.
+_SHORT = b"\x01\x02"
+_FEW = 8  # long lines for which a database of their own is not worth its making
+_HUGE = 1 << 16  # bytes of one for which it is
 
 
 class Database:
     """A Finder; raises ImportError where its package is missing or its library does not load."""
 
     def __init__(self, literals: Literals) -> None:
-        self._database: hyperscan.Database | None = None
-        if literals.texts:
-            self._database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-            self._database.compile(
-                expressions=list(literals.texts),
-                ids=list(range(len(literals.texts))),
-                elements=len(literals.texts),
-                flags=0,
-                literal=True,
-            )
+        literals = literals._replace(clues=(*literals.clues, (_SHORT, ())))
+        self._literals = literals
         self._marker = Marker(literals)
+        self._clues: hyperscan.Database | None = _compiled([text for text, _ in literals.clues])
+        self._every: hyperscan.Database | None = None  # all literals, for long lines
+        self._plain = Plain(literals)
+        self._long = 0  # lines so far
         self._one = threading.Lock()  # launches at the same time share scratch space and marker
 
     def close(self) -> None:
-        """Free the database and its scratch space."""
-        self._database = None
+        """Free the databases and their scratch space."""
+        self._clues = self._every = None
+        self._plain.close()
 
     def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         """See core's Finder."""
-        marker = self._marker
         with self._one:
-            marker.begin(block, start, stop)
-            if self._database is not None:
-                whole = not start and stop == len(block)
-                data: Any = block if whole else memoryview(block)[start:stop]
-                with suppress(hyperscan.ScanTerminated):  # Marker asks for it
-                    self._database.scan(data, marker.found)
-            return marker.marks, marker.resume
+            return self._marks(block, start, stop)
+
+    def _marks(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
+        marker = self._marker
+        marker.begin(block, start, stop)
+        if self._clues is not None:
+            _scan(self._clues, block, start, stop, marker.found)
+        if marker.long:
+            end = block.find(b"\n", marker.resume, stop)
+            return marker.marks + self._of_long(block, marker.resume, end), end + 1
+        return marker.marks, marker.resume
+
+    def _of_long(self, block: bytes, start: int, stop: int) -> list[Mark]:
+        self._long += 1
+        if self._long <= _FEW and stop - start < _HUGE:
+            return self._plain.scan(block, start, stop + 1)[0]
+        if self._every is None:
+            self._every = _compiled(self._literals.texts)
+        marker = LongMarker(start, stop)
+        _scan(self._every, block, start, stop, marker.found)
+        return marker.marks
+
+
+def _compiled(texts: Sequence[bytes]) -> hyperscan.Database:
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=list(texts),
+        ids=list(range(len(texts))),
+        elements=len(texts),
+        flags=0,
+        literal=True,
+    )
+    return database
+
+
+def _scan(
+    database: hyperscan.Database,
+    block: bytes,
+    start: int,
+    stop: int,
+    found: Callable[[int, int, int, int, object], bool],
+) -> None:
+    whole = not start and stop == len(block)
+    data: Any = block if whole else memoryview(block)[start:stop]
+    with suppress(hyperscan.ScanTerminated):  # a marker asks for it
+        database.scan(data, found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from triage.core.log.gather import FIXED
 from triage.errors import TriageError
 from triage.knowledge.loader import flag_documents, load_causes_from, successors
 from triage.knowledge.seen import write_seen
@@ -26,7 +27,7 @@ def main() -> int:
     except TriageError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
-    INDEX.write_text(encode(causes), encoding="utf-8")
+    INDEX.write_text(encode(causes, FIXED), encoding="utf-8")
     FLAGS.write_text(encode_flags(flags, old), encoding="utf-8")
     if CASES.is_dir():
         write_seen(CASES)

@@ -10,27 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from triage.core.log.clues import ORDINARY_LINES
 from triage.core.log.literals import cover
 from triage.core.log.signatures import is_ordinary
 
 MAX_REPEAT = 200
 WHOLE = 6  # characters of the text by which a line is found
 PART = 4  # the same where the line only supports or refutes a cause
-
-# What a healthy server prints all day, as SGLang 0.5.23, uvicorn, NCCL and tqdm do.
-ORDINARY_LINES = (
-    "[2026-07-01 12:00:00 TP0] Decode batch, #running-req: 3, #token: 2451, token usage: 0.01, "
-    "cuda graph: True, gen throughput (token/s): 120.30, #queue-req: 0",
-    "[2026-07-01 12:00:00 TP0] Prefill batch, #new-seq: 1, #new-token: 7, #cached-token: 0, "
-    "token usage: 0.00, #running-req: 0, #queue-req: 0, input throughput (token/s): 22.00",
-    '[2026-07-01 12:00:00] INFO:     10.0.3.7:51532 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
-    '[2026-07-01 12:00:00] INFO:     10.0.3.7:51532 - "GET /health HTTP/1.1" 200 OK',
-    "[2026-07-01 12:00:00] Receive: obj=GenerateReqInput(rid='1', text='x', sampling_params={})",
-    "[2026-07-01 12:00:00] Finish: obj=GenerateReqInput(rid='1'), out={'text': 'y'}",
-    "node7:4100:4200 [0] NCCL INFO AllReduce: opCount 5 sendbuff 0x7f count 5 datatype 9 op 0",
-    "node7:4100:4200 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read",
-    " 42%|####      | 22/52 [00:01<00:03,  9.81it/s]",
-)
 
 
 def literal_faults(text: str, least: int, *, always: bool = True) -> Iterator[str]:

@@ -7,6 +7,7 @@ Not: where they come from (loader.py) or when the files are written (index.py).
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,13 @@ def encode_flags(documents: dict[str, dict[str, Any]], successors: dict[str, str
     return text.replace('{"name": ', '\n{"name": ') + "\n"
 
 
-def encode(causes: tuple[Cause, ...]) -> str:
+def encode(causes: tuple[Cause, ...], fixed: Collection[str]) -> str:
     """The index of these causes: their table in a line, then one cause a line.
 
-    Fields that say nothing are left out.
+    `fixed` are the literals of the program itself. Fields that say nothing are left out.
     """
-    head = json.dumps({"generated": HEADER, **table_of(causes)._asdict()}, ensure_ascii=False)
+    table = table_of(causes, fixed)
+    head = json.dumps({"generated": HEADER, **table._asdict()}, ensure_ascii=False)
     lines = (json.dumps(_short(cause), ensure_ascii=False) for cause in causes)
     return head.removesuffix("}") + ',\n"causes": [\n' + ",\n".join(lines) + "\n]}\n"
 
@@ -80,6 +82,7 @@ def decode(text: str) -> Causes:
         Table(
             texts=tuple(table["texts"]),
             triggers=tuple((number, tuple(others)) for number, others in table["triggers"]),
+            clues=tuple((text, tuple(triggers)) for text, triggers in table["clues"]),
             patterns=tuple(
                 Pattern(cause, use, pattern, text, tuple(needs))
                 for cause, use, pattern, text, needs in table["patterns"]

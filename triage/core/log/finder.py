@@ -4,7 +4,7 @@ In:  byte strings; blocks of whole lines. Out: Mark values, one a line with a li
 Not: cutting a file into blocks (scan.py) or reading lines (gather.py).
 
 Two finders give equal marks: `Plain` here, with nothing but `bytes.find`, and the
-one of `triage.finder`, a literal database, which makes its marks with `Marker`.
+one of `triage.finder`, a database of clues, which makes its marks with `Marker`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, Protocol
+
+from triage.core.log.clues import clues_of
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
 WINDOWS = 6  # places of interest of a longer line
@@ -39,10 +41,13 @@ class Literals(NamedTuple):
 
     `triggers` is a smaller set with the same effect: numbers of texts of which one is
     in every line with any text, each with the numbers of the texts that it is part of.
+    `clues` are pieces of text of which one is in every line with a trigger, each with the
+    numbers of the triggers that it is a piece of (clues.py).
     """
 
     texts: tuple[bytes, ...]
     triggers: tuple[tuple[int, tuple[int, ...]], ...]
+    clues: tuple[tuple[bytes, tuple[int, ...]], ...]
 
 
 class Finder(Protocol):
@@ -72,7 +77,12 @@ def literals_of(texts: Sequence[str]) -> Literals:
         if not inside:
             groups[number] = []
     found = tuple((number, tuple(others)) for number, others in groups.items())
-    return Literals(tuple(text.encode() for text in texts), found)
+    clues = clues_of({number: texts[number] for number in groups})
+    return Literals(
+        tuple(text.encode() for text in texts),
+        found,
+        tuple((text.encode(), owners) for text, owners in clues),
+    )
 
 
 def _words(text: bytes) -> tuple[bytes, bytes]:
@@ -154,55 +164,84 @@ class Plain:
 
 
 class Marker:
-    """Turns places of literals, in ascending order of their ends, into marks.
+    """Turns places of clues, in ascending order of their ends, into marks.
 
-    For finders that report every place: a line with 200,000 of them costs no more
-    than its first windows, because `found` then asks to be called no more.
+    A line with a clue is searched for the literals that the clue is a piece of. Where a
+    line is LONG, it stops, and another finder has to look at that line.
     """
 
     def __init__(self, literals: Literals) -> None:
-        self._lengths = [len(text) for text in literals.texts]
-        self.marks: list[Mark] = []
+        self._texts = literals.texts
+        self._implied = dict(literals.triggers)
+        self._owners = [owners for _, owners in literals.clues]
         self._block = b""
-        self._base = self._stop = self._limit = self._upto = 0
+        self._base = self._limit = self._start = self._stop = 0
+        self._line = b""
+        self._tried: set[int] = set()  # clues, in the line at hand
+        self._seen: set[int] = set()
+        self.marks: list[Mark] = []
         self.resume = 0
+        self.long = False  # the line at `resume` is for another
 
     def begin(self, block: bytes, start: int, stop: int) -> None:
         """The places that follow are counted from `start`, a line's start."""
-        self.marks = []
+        self.marks, self.long = [], False
         self._block, self._base, self._limit = block, start, stop
-        self._stop = self._upto = start - 1
+        self._stop = start - 1
         self.resume = stop
 
-    def found(self, number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
-        """A literal ends here; True if the search shall go on at `resume` instead."""
+    def found(self, clue: int, _start: int, end: int, _flags: int, _context: object) -> bool:
+        """A clue ends here; True if the search shall go on at `resume` instead."""
         end += self._base
-        if end <= self._upto:
-            self.marks[-1].seen.add(number)
-            return False
-        if end <= self._stop:  # on a long line, outside of its windows
-            mark = self.marks[-1]
-            if len(mark.hits) == WINDOWS:
+        if end > self._stop:
+            if len(self.marks) >= _MOST:
                 self.resume = self._stop + 1
                 return True
-            mark.hits.append(end - mark.start)
-            mark.seen.add(number)
-            self._upto = min(end + LONG - BEHIND, self._stop)
+            block = self._block
+            self._start = start = block.rfind(b"\n", self._stop + 1, end) + 1 or self._stop + 1
+            self._stop = stop = block.find(b"\n", end, self._limit)
+            if stop - start > LONG:
+                self.resume, self.long = start, True
+                return True
+            self._line = block[start:stop]
+            self._tried, self._seen = set(), set()
+        if clue in self._tried:
             return False
-        if len(self.marks) >= _MOST:
-            self.resume = self._stop + 1
-            return True
-        block = self._block
-        at = max(self._stop + 1, block.rfind(b"\n", max(self._stop, 0), end) + 1)
-        self._stop = stop = block.find(b"\n", end, self._limit)
-        if stop - at <= LONG:
-            self._upto = stop
-            self.marks.append(Mark(at, stop, {number}, []))
-        else:
-            self._upto = at + LONG
-            self.marks.append(Mark(at, stop, set(), []))
-            if end > self._upto:
-                self.marks[-1].hits.append(end - at)
-                self._upto = min(end + LONG - BEHIND, self._stop)
-            self.marks[-1].seen.add(number)
+        self._tried.add(clue)
+        texts, line, seen = self._texts, self._line, self._seen
+        new = [n for n in self._owners[clue] if n not in seen and texts[n] in line]
+        if new:
+            if not seen:
+                self.marks.append(Mark(self._start, self._stop, seen, []))
+            seen.update(new)
+            for number in new:
+                seen.update([n for n in self._implied[number] if texts[n] in line])
+        return False
+
+
+class LongMarker:
+    """The mark of a LONG line, from places of literals in ascending order of their ends.
+
+    A line with 200,000 of them costs no more than its first windows, because `found`
+    then asks to be called no more.
+    """
+
+    def __init__(self, start: int, stop: int) -> None:
+        """Places are counted from `start`, the line's start."""
+        self._upto = LONG
+        self._mark = Mark(start, stop, set(), [])
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The mark, if there was a literal."""
+        return [self._mark] if self._mark.seen else []
+
+    def found(self, number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
+        """A literal ends here; True if the search shall end."""
+        if end > self._upto:
+            if len(self._mark.hits) == WINDOWS:
+                return True
+            self._mark.hits.append(end)
+            self._upto = end + LONG - BEHIND
+        self._mark.seen.add(number)
         return False

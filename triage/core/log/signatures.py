@@ -53,9 +53,10 @@ class Pattern(NamedTuple):
 class Table(NamedTuple):
     """What a set of causes looks for, made once and kept with them.
 
-    `texts` and `triggers` are those of finder.Literals; `owners` are, for each number
-    of a literal, those of the patterns that need it. `near` are the patterns with a
-    literal that is ordinary, and `frequent` what is ordinary in them.
+    `texts`, `triggers` and `clues` are those of finder.Literals; `owners` are, for each
+    number of a literal, those of the patterns that need it; literals of the program itself
+    come last and have none. `near` are the patterns with a literal that is ordinary, and
+    `frequent` what is ordinary in them.
 
     A line is not looked for because it is harmless, what refutes a cause only once there
     is something to refute, and what is ORDINARY only near other lines: all three are in
@@ -64,14 +65,15 @@ class Table(NamedTuple):
 
     texts: tuple[str, ...]
     triggers: tuple[tuple[int, tuple[int, ...]], ...]
+    clues: tuple[tuple[str, tuple[int, ...]], ...]
     patterns: tuple[Pattern, ...]
     owners: tuple[tuple[int, ...], ...]
     near: tuple[int, ...]
     frequent: tuple[str, ...]
 
 
-def table_of(causes: Sequence[Cause]) -> Table:
-    """The table of these causes."""
+def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
+    """The table of these causes, and of some literals of the program itself."""
     numbers: dict[str, int] = {}
     patterns: list[Pattern] = []
     owners: list[list[int]] = []
@@ -92,9 +94,12 @@ def table_of(causes: Sequence[Cause]) -> Table:
             if p.use in _LOOKED_FOR and any(map(is_ordinary, p.needs))]  # fmt: skip
     parts = [part for part in ORDINARY
              if any(part in text for n in near for text in patterns[n].needs)]  # fmt: skip
+    texts = tuple(dict.fromkeys((*numbers, *sorted(fixed))))
+    literals = literals_of(texts)
     return Table(
-        texts=tuple(numbers),
-        triggers=literals_of(tuple(numbers)).triggers,
+        texts=texts,
+        triggers=literals.triggers,
+        clues=tuple((text.decode(), triggers) for text, triggers in literals.clues),
         patterns=tuple(patterns),
         owners=tuple(map(tuple, owners)),
         near=tuple(near),
@@ -162,12 +167,18 @@ class Matcher:
 
     def __init__(self, causes: Sequence[Cause], fixed: Collection[str] = ()) -> None:
         self.causes = causes
-        table = causes.table if isinstance(causes, Causes) else table_of(causes)
+        table = causes.table if isinstance(causes, Causes) else table_of(causes, fixed)
         known = set(table.texts)
-        self._texts = (*table.texts, *(text for text in sorted(fixed) if text not in known))
-        triggers = [(number, ()) for number in range(len(known), len(self._texts))]
+        added = [text for text in sorted(fixed) if text not in known]
+        self._texts = (*table.texts, *added)
+        numbers = [(number,) for number in range(len(known), len(self._texts))]
         self.literals = Literals(
-            tuple(text.encode() for text in self._texts), (*table.triggers, *triggers)
+            tuple(text.encode() for text in self._texts),
+            (*table.triggers, *((number, ()) for (number,) in numbers)),
+            (
+                *((text.encode(), triggers) for text, triggers in table.clues),
+                *((text.encode(), number) for text, number in zip(added, numbers, strict=True)),
+            ),
         )
         self._patterns, self._owners = table.patterns, table.owners
         self._always: list[int] = []
