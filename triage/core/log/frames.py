@@ -277,6 +277,12 @@ _WEAK = _Table(
             "huggingface_hub/",
             "modelscope/",
         ),
+        (
+            r"torch/(cuda|xpu|npu)/__init__\.py:(_lazy_init|current_device)$",
+            "device-init",
+            "/__init__.py:_lazy_init",
+            "/__init__.py:current_device",
+        ),
         (r":_dummy_run$", "flashinfer-autotune", ":_dummy_run"),
         (
             r"pynccl\w*\.py:|torch/distributed/\w+\.py:(init_process_group|new_group)",
