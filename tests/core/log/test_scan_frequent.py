@@ -61,6 +61,16 @@ def test_what_is_awaited_is_found_however_far() -> None:
     assert [line for _, _, line in taken] == [b"wait", b"end 2"]
 
 
+def test_what_is_awaited_and_frequent_is_found_however_far() -> None:
+    class Both(Sink):
+        frequent = (b"end",)
+
+    sink = Both()
+    scanner = Scanner(Plain(literals_of(["wait"])), sink)
+    scanner.feed(b"wait\n" + b"x\n" * NEAR + b"end\n")
+    assert [line for _, _, line in sink.taken] == [b"wait", b"end"]
+
+
 LINES = st.sampled_from([b"mark", b"often", b"dull often", b"open", b"close", b"wait", b"end",
                          b"x", b"", b"y" * 30_000])  # fmt: skip
 

@@ -69,14 +69,10 @@ class Scanner:
         self._skipped = 0  # bytes of that line beyond LONGEST
         self._near = NEAR  # where lines with frequent literals are taken no more
         self._taken: dict[bytes, int] = {}  # how many were since the last interesting line
+        self._base = 0  # offset of the chunk at hand
         self._number = 0  # lines before `_counted`
         self._counted = 0  # offset
         self.offset = 0  # of the first byte not yet handed on
-
-    @property
-    def lines(self) -> int:
-        """Finished lines so far."""
-        return self._number
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
@@ -88,41 +84,40 @@ class Scanner:
 
     def close(self) -> None:
         """The input has ended; a last line without LF counts."""
-        if self._tail or self._skipped:
-            self._finish(self._skipped - 1)
+        if self._tail:
+            self._finish()
+        self.offset = self._base
 
     def _feed(self, chunk: bytes) -> None:
-        start = 0
-        if self._tail:
-            start = chunk.find(b"\n") + 1
-            if not start:
-                self._keep(chunk)
-                return
-            self._keep(chunk[: start - 1])
-            self._finish(self._skipped)
+        base, start = self._base, 0
         last = chunk.rfind(b"\n") + 1
-        if last > start:
-            self._block(chunk, start, last)
+        if last:
+            if self._tail:
+                start = chunk.find(b"\n") + 1
+                self._keep(chunk[: start - 1])
+                self._finish()
+            if last > start:
+                self._block(chunk, start, last, base)
+            self._count(chunk, len(chunk), base)
+            self.offset = base + last
         if last < len(chunk):
             self._keep(chunk[last:])
+        self._base = self._counted = base + len(chunk)
 
     def _keep(self, part: bytes) -> None:
         room = LONGEST - len(self._tail)
         self._tail += part[:room]
         self._skipped += max(0, len(part) - room)
 
-    def _finish(self, more: int) -> None:
-        """Hand on a line that arrived in pieces; `more` bytes of it are not in the tail."""
+    def _finish(self) -> None:
+        """Hand on a line that arrived in pieces."""
         line = bytes(self._tail) + b"\n"
         self._tail.clear()
         self._skipped = 0
-        self._block(line, 0, len(line))
-        self.offset += more
-        self._counted += more
+        self._block(line, 0, len(line), self.offset)
 
-    def _block(self, block: bytes, start: int, stop: int) -> None:
-        """Search whole lines; each ends with LF."""
-        base = self.offset - start
+    def _block(self, block: bytes, start: int, stop: int, base: int) -> None:
+        """Search whole lines; each ends with LF, and `base` is the offset of the block."""
         at = start
         while at < stop:
             marks, upto = self._finder.scan(block, at, stop)
@@ -140,16 +135,16 @@ class Scanner:
                 self._near = base + at + NEAR
                 self._taken.clear()
             at = self._between(block, at, upto, base)
-        self._count(block, stop, base)
-        self.offset = base + stop
 
     def _count(self, block: bytes, at: int, base: int) -> None:
         """Number the lines up to here."""
         start = self._counted - base
+        if at <= start:  # in a line that began before this chunk
+            return
         if at - start < 1 << 12:
             self._number += block.count(b"\n", start, at)
         else:  # replacing is four times as fast as counting, which goes byte by byte
-            part = block[start:at]
+            part = block[start:at]  # no copy where it is the whole block
             self._number += len(part) - len(part.replace(b"\n", b""))
         self._counted = base + at
 
@@ -172,26 +167,30 @@ class Scanner:
 
     def _unmarked(self, block: bytes, at: int, stop: int, base: int) -> int:
         """Hand on lines with a frequent or awaited literal; return where to go on."""
-        sink = self._sink
+        sink, taken = self._sink, self._taken
         limit = max(at, min(stop, self._near - base))
         places: dict[bytes, int] = {}  # where each literal comes next; `stop` if it does not
         while not sink.hungry:
-            frequent = [text for text in sink.frequent if self._taken.get(text, 0) < ENOUGH]
-            start = stop
-            for text in (*frequent, *sink.awaited):
-                if (place := places.get(text, -1)) < at:
-                    upto = stop if text in sink.awaited else limit
-                    place = block.find(text, at, upto)
-                    places[text] = place = stop if place < 0 else place
-                start = min(start, place)
-            if start == stop:
+            place = stop
+            for text in sink.awaited:  # before the others: one may be both
+                if (next_one := places.get(text, -1)) < at:
+                    next_one = block.find(text, at, stop)
+                    places[text] = next_one = stop if next_one < 0 else next_one
+                place = min(place, next_one)
+            for text in sink.frequent:
+                if taken.get(text, 0) < ENOUGH:
+                    if (next_one := places.get(text, -1)) < at:
+                        next_one = block.find(text, at, limit)
+                        places[text] = next_one = stop if next_one < 0 else next_one
+                    place = min(place, next_one)
+            if place == stop:
                 return stop
-            start = block.rfind(b"\n", at, start) + 1 or at
-            at = block.find(b"\n", start)
+            start = block.rfind(b"\n", at, place) + 1 or at
+            at = block.find(b"\n", place)
             line = block[start:at]
-            for text in frequent:
+            for text in sink.frequent:
                 if text in line:
-                    self._taken[text] = self._taken.get(text, 0) + 1
+                    taken[text] = taken.get(text, 0) + 1
             self._count(block, start, base)
             sink.take(line, base + start, self._number + 1, (), ())
             at += 1
