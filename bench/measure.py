@@ -1,6 +1,6 @@
 """Times whole processes in turn, and watches the memory of one.
 
-In:  argument lists. Out: seconds, bytes.
+In:  argument lists. Out: seconds by the clock and of a processor, bytes.
 Not: what is measured, and against what (__main__.py).
 """
 
@@ -12,38 +12,49 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 Command = Sequence[str]
 
 
+class Took(NamedTuple):
+    """Seconds of a run, or medians of some: by the clock, and of a processor."""
+
+    wall: float
+    cpu: float
+
+
 def in_turn(
     commands: Mapping[str, Command], rounds: int, *, cpu: int | None = None
-) -> dict[str, float]:
-    """Median wall seconds of each command; one round runs all of them, so that they share luck.
+) -> dict[str, Took]:
+    """Medians for each command; one round runs all of them, so that they share luck.
 
     Args:
         commands: By name. Their output is thrown away.
         rounds: How often, after one that does not count.
         cpu: The processor that each is bound to, if any.
     """
-    took: dict[str, list[float]] = {name: [] for name in commands}
+    took: dict[str, list[Took]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
-            seconds = once(command, cpu=cpu)
+            one = once(command, cpu=cpu)
             if number:
-                took[name].append(seconds)
-    return {name: statistics.median(values) for name, values in took.items()}
+                took[name].append(one)
+    return {
+        name: Took(*(statistics.median(column) for column in zip(*values, strict=True)))
+        for name, values in took.items()
+    }
 
 
-def once(command: Command, *, cpu: int | None = None) -> float:
-    """Wall seconds of one run."""
+def once(command: Command, *, cpu: int | None = None) -> Took:
+    """One run; its output is thrown away."""
     words = list(command) if cpu is None else ["taskset", "-c", str(cpu), *command]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    null = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
     start = time.perf_counter()
-    subprocess.run(
-        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=env
-    )
-    return time.perf_counter() - start
+    child = os.posix_spawnp(words[0], words, env, file_actions=(null, (os.POSIX_SPAWN_DUP2, 1, 2)))
+    _, _, used = os.wait4(child, 0)
+    return Took(time.perf_counter() - start, used.ru_utime + used.ru_stime)
 
 
 def anonymous_bytes(command: Command) -> int:
