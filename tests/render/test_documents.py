@@ -27,7 +27,7 @@ from triage.render.documents import diagnosis_document, value_document, value_of
 KEYS = [
     "schema", "source", "outcome", "phase", "cause", "title", "confidence", "fingerprint", "ranks",
     "ranks_total", "root", "traceback", "cascade", "teardown", "decoys", "engine", "config",
-    "effective", "suspects", "remedies", "timeline", "also", "starts", "came_up", "standstill",
+    "effective", "suspects", "remedies", "timeline", "also", "starts", "came_up", "standstill", "outside",
     "explain", "fingerprint_of", "simulated",
     "provenance", "refused",
 ]  # fmt: skip

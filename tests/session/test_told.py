@@ -6,9 +6,14 @@ import pytest
 
 from triage.core.diagnosis import Diagnosis
 from triage.core.launch import Crashed
-from triage.session.logs import classify_text, with_said
+from triage.session.evidence import in_its_light
+from triage.session.logs import classify_text
 
 GOING = "[2026-07-01 12:00:00 TP0] Load weight begin. avail mem=270.00 GB\n"
+
+
+def with_said(diagnosis: Diagnosis, said: tuple[str, ...]) -> Diagnosis:
+    return in_its_light(diagnosis, (), None, said)
 
 
 def killed(text: str = GOING) -> Diagnosis:
@@ -27,7 +32,7 @@ def killed(text: str = GOING) -> Diagnosis:
 def test_a_kill_for_memory_is_a_cause_whoever_tells_it(line: str) -> None:
     told = with_said(killed(), ("ExitCode: 137", line))
     assert (told.cause, told.confidence) == ("host-oom-killed", "medium")
-    assert told.standstill == (f"told of its end: {line}",)
+    assert told.outside == (f"told of its end: {line}",)
     assert told.phase == "model-construct"
 
 

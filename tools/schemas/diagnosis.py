@@ -207,7 +207,10 @@ class Diagnosis(Document):
     """Number of the line by which a later start was ready; null if none was."""
     standstill: list[str]
     """Where the processes of a silent launch stood, from their stacks, the odd one out first;
-    what others than the log told of a killed one. Empty for a log alone."""
+    empty for a log alone."""
+    outside: list[str]
+    """What the kernel's log and the ends of the processes add, a sentence each; empty for a log
+    alone."""
     explain: list[Explained]
     """How the root was chosen: the candidates, what each step left out, the root."""
     fingerprint_of: str

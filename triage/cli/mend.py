@@ -12,7 +12,7 @@ from triage.errors import HostError, NothingError, UsageError, hint
 if TYPE_CHECKING:
     from triage.core.config import ServerCommand
     from triage.core.handover.mending import Mending
-    from triage.core.launch import Outcome, Patience
+    from triage.core.launch import Patience
     from triage.session.confirm import Wish
     from triage.session.mend import Broken
     from triage.session.search import Replay
@@ -39,9 +39,11 @@ def from_log(
     from triage.session.logs import classify, flag_table
     from triage.session.mend import Broken
     from triage.session.prepare import check_launchable
+    from triage.session.trial import stored_diagnosis, stored_outcome
 
     session, source = _single(log)
-    diagnosis = classify(str(source), outcome=_outcome(session, source))
+    stored = session is not None and stored_outcome(source.parent) is not None
+    diagnosis = stored_diagnosis(source.parent) if stored else classify(str(source))
     if diagnosis.outcome in ("empty", "healthy"):
         said = "is of no launch" if diagnosis.outcome == "empty" else "is of a launch that came up"
         raise NothingError(f"{source} {said}", hint=hint("triage", "classify", source))
@@ -76,12 +78,6 @@ def _single(log: Path) -> tuple[SessionFolder | None, Path]:
     except (IndexError, NothingError, UsageError):
         return None, log
     return (found if found.single else None), log
-
-
-def _outcome(session: SessionFolder | None, source: Path) -> Outcome | None:
-    from triage.session.trial import stored_outcome
-
-    return None if session is None else stored_outcome(source.parent)
 
 
 def _told(session: SessionFolder | None, source: Path, log: Path) -> ServerCommand:

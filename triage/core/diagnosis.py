@@ -152,9 +152,8 @@ class Diagnosis:
     timeline: tuple[Step, ...] = ()
     also: tuple[Alternative, ...] = ()
     starts: int = 1  # starts of the engine in the log, from the one that counts on
-    standstill: tuple[
-        str, ...
-    ] = ()  # what others than the log show: stacks of a silent launch, a kill
+    standstill: tuple[str, ...] = ()  # where the processes of a silent launch stood
+    outside: tuple[str, ...] = ()  # what the kernel and the ends of the processes add
     came_up: int | None = None  # line by which a later one of them was ready
     explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
 

@@ -55,18 +55,18 @@ _LIBRARIES_S = 4.0
 
 def environment(python: str, env: Mapping[str, str], root: Path = Path("/")) -> Fact[Environment]:
     """What a Python has installed; unavailable if it does not run."""
-    asked = _search_path(python, env)
+    asked = search_path(python, env)
     if isinstance(asked, Unavailable):
         return asked
     version, folders, include = asked
-    packages = _packages(folders)
+    found = packages(folders)
     return Environment(
         python=python,
         version=version,
-        packages=packages,
-        torch_cuda=_torch_cuda(folders),
+        packages=found,
+        torch_cuda=torch_cuda(folders),
         libraries=Reading(
-            "a disk", lambda: _libraries(packages, folders, env, root), _LIBRARIES_S
+            "a disk", lambda: _libraries(found, folders, env, root), _LIBRARIES_S
         ).fact(),
         architectures=_architectures(folders),
         model_types=_model_types(folders),
@@ -79,9 +79,10 @@ def environment(python: str, env: Mapping[str, str], root: Path = Path("/")) -> 
     )
 
 
-def _search_path(
+def search_path(
     python: str, env: Mapping[str, str]
 ) -> tuple[tuple[int, ...], tuple[Path, ...], Path] | Unavailable:
+    """Version, folders of packages and folder of headers, as this Python tells them."""
     try:
         done = subprocess.run(
             [python, "-c", _ASK], capture_output=True, check=True, timeout=10, cwd="/",
@@ -96,7 +97,7 @@ def _search_path(
     return tuple(version), folders, Path(include)
 
 
-def _packages(folders: Sequence[Path]) -> dict[str, tuple[Package, ...]]:
+def packages(folders: Sequence[Path]) -> dict[str, tuple[Package, ...]]:
     """Name -> its installations, first on the path first."""
     found: dict[str, list[Package]] = {}
     for folder in folders:
@@ -126,7 +127,7 @@ def _requires(folder: Path) -> tuple[str, ...]:
     return tuple(line.partition(":")[2].strip() for line in lines)
 
 
-def _torch_cuda(folders: Sequence[Path]) -> Fact[str]:
+def torch_cuda(folders: Sequence[Path]) -> Fact[str]:
     """The CUDA that torch was built for, from its version file; "" for a build without."""
     for folder in folders:
         try:

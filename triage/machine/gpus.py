@@ -12,6 +12,8 @@ Each call that fails makes its fact `Unavailable`; only the absence of NVML is a
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -36,6 +38,8 @@ REASONS = {
     0x80: "power-brake",
     0x100: "display-clocks",
 }
+_LEFT_OUT = Unavailable("it was not asked")
+_MOST_XIDS = 20
 _FABRIC_STATES = ("not-supported", "not-started", "in-progress", "completed")
 _HEALTH = ("not-supported", "healthy", "unhealthy", "limited")
 _COMPUTE_MODES = ("shared", "exclusive-thread", "prohibited", "exclusive-process")
@@ -43,6 +47,23 @@ _VIRTUAL = {1: "passthrough", 2: "vgpu"}
 _PEER = ("", "chipset", "GPU", "topology", "registry key", "not supported", "unknown")
 _NVLINK = 2  # NVML_P2P_CAPS_INDEX_NVLINK
 _READ = 0  # NVML_P2P_CAPS_INDEX_READ; pynvml 13 has a tuple of that name
+
+
+_NO_DRIVER = "no NVIDIA driver: libnvidia-ml.so.1 is not found"
+_LIBRARY = "libnvidia-ml.so.1"
+# NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX, of all links: KiB since the driver was loaded.
+_LINK_FIELDS, _ALL_LINKS = (138, 139), 0xFFFFFFFF
+
+
+def has_driver() -> bool:
+    """Whether NVML's library is here; without it nothing of it is imported."""
+    if "pynvml" in sys.modules:
+        return True
+    try:
+        ctypes.CDLL(_LIBRARY)
+    except OSError:
+        return False
+    return True
 
 
 class NoNvmlError(Exception):
@@ -60,6 +81,8 @@ def open_nvml() -> Iterator[Nvml]:
     Raises:
         NoNvmlError: no library, no driver, or versions that do not go together.
     """
+    if not has_driver():
+        raise NoNvmlError(Unavailable(_NO_DRIVER, "nvidia-smi"))
     try:
         import pynvml
     except ImportError:
@@ -79,7 +102,7 @@ def open_nvml() -> Iterator[Nvml]:
 def _why(pynvml: Any, error: Any) -> str:
     match error.value:
         case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
-            return "no NVIDIA driver: libnvidia-ml.so.1 is not found"
+            return _NO_DRIVER
         case pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
             return "the NVIDIA kernel driver is not loaded"
         case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
@@ -104,6 +127,8 @@ class Nvml:
     def __init__(self, pynvml: Any) -> None:
         self._nvml = pynvml
         self._handles: dict[int, Any] = {}
+        self._unlinked: set[int] = set()  # GPUs that do not count what goes over their links
+        self._events: Any = None
         self.lost: tuple[LostGpu, ...] = ()
         try:
             count = int(pynvml.nvmlDeviceGetCount())
@@ -146,7 +171,7 @@ class Nvml:
         """What each GPU does now: memory, power, clocks, temperature."""
         return tuple(self._reading(index, handle) for index, handle in self._handles.items())
 
-    def _reading(self, index: int, handle: Any) -> Reading:
+    def _reading(self, index: int, handle: Any, *, quick: bool = False) -> Reading:
         nvml, ask = self._nvml, self._ask
         memory = self._memory(handle)
         busy = ask(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
@@ -157,16 +182,82 @@ class Nvml:
             busy_percent=busy if isinstance(busy, Unavailable) else int(busy.gpu),
             memory_busy_percent=busy if isinstance(busy, Unavailable) else int(busy.memory),
             power_w=ask(lambda: float(nvml.nvmlDeviceGetPowerUsage(handle)) / 1e3),
-            power_limit_w=ask(lambda: float(nvml.nvmlDeviceGetEnforcedPowerLimit(handle)) / 1e3),
+            power_limit_w=_LEFT_OUT
+            if quick
+            else ask(lambda: float(nvml.nvmlDeviceGetEnforcedPowerLimit(handle)) / 1e3),
             sm_clock_mhz=ask(lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))),
-            memory_clock_mhz=ask(
-                lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))
-            ),
+            memory_clock_mhz=_LEFT_OUT
+            if quick
+            else ask(lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))),
             temperature_c=ask(
                 lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
             ),
             reasons=ask(lambda: _reasons(self._event_reasons(handle))),
         )
+
+    def versions(self) -> tuple[str, str]:
+        """The driver's version and the newest CUDA that it runs; "" for what it does not tell."""
+        nvml = self._nvml
+        driver = self._ask(lambda: str(nvml.nvmlSystemGetDriverVersion()))
+        cuda = self._ask(lambda: _cuda_version(int(nvml.nvmlSystemGetCudaDriverVersion())))
+        said = "" if isinstance(cuda, Unavailable) else f"{cuda[0]}.{cuda[1]}"
+        return known_or(driver, ""), said
+
+    def names(self) -> dict[int, str]:
+        """GPU -> its name."""
+        return {i: known_or(self._name(handle), "") for i, handle in self._handles.items()}
+
+    def quick_readings(self) -> tuple[Reading, ...]:
+        """The same without what does not move: the power limit and the memory's clock."""
+        return tuple(
+            self._reading(index, handle, quick=True) for index, handle in self._handles.items()
+        )
+
+    def errors(self) -> dict[int, int]:
+        """GPU -> uncorrected memory errors since the driver was loaded, where it counts them."""
+        nvml = self._nvml
+        kind, since = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+        found = {}
+        for index, handle in self._handles.items():
+            count = self._ask(partial(nvml.nvmlDeviceGetTotalEccErrors, handle, kind, since))
+            if not isinstance(count, Unavailable):
+                found[index] = int(count)
+        return found
+
+    def link_bytes(self) -> dict[int, int]:
+        """GPU -> bytes over all its NVLinks in both directions so far, where it counts them."""
+        nvml, found = self._nvml, {}
+        asked = [(field, _ALL_LINKS) for field in _LINK_FIELDS]
+        for index, handle in self._handles.items():
+            if index in self._unlinked:
+                continue
+            told = self._ask(partial(nvml.nvmlDeviceGetFieldValues, handle, asked))
+            if isinstance(told, Unavailable) or any(one.nvmlReturn for one in told):
+                self._unlinked.add(index)
+            else:
+                found[index] = sum(int(one.value.ullVal) for one in told) * 1024
+        return found
+
+    def xids(self) -> tuple[tuple[int, int], ...]:
+        """GPU and code of each error that the driver has reported since the first call."""
+        nvml = self._nvml
+        if self._events is None:
+            self._events = self._ask(nvml.nvmlEventSetCreate)
+            for handle in self._handles.values() if self._hears else ():
+                kind = nvml.nvmlEventTypeXidCriticalError
+                self._ask(partial(nvml.nvmlDeviceRegisterEvents, handle, kind, self._events))
+        found: list[tuple[int, int]] = []
+        while self._hears and len(found) < _MOST_XIDS:
+            event = self._ask(lambda: nvml.nvmlEventSetWait_v2(self._events, 0))
+            if isinstance(event, Unavailable):  # also if there is none
+                break
+            index = self._ask(partial(nvml.nvmlDeviceGetIndex, event.device))
+            found.append((known_or(index, -1), int(event.eventData)))
+        return tuple(found)
+
+    @property
+    def _hears(self) -> bool:
+        return self._events is not None and not isinstance(self._events, Unavailable)
 
     def _event_reasons(self, handle: Any) -> int:
         try:
@@ -282,8 +373,6 @@ class Nvml:
         Raises:
             NVMLError: this GPU or this driver has no fabric.
         """
-        import ctypes
-
         nvml = self._nvml
         info: Any = None
         for number, name in ((3, "c_nvmlGpuFabricInfo_v3_t"), (2, "c_nvmlGpuFabricInfo_v2_t")):

@@ -1,6 +1,7 @@
 """What the kernel says and refuses: NVIDIA's errors in its log, calls that a container forbids.
 
-In:  /dev/kmsg or the log files of `root`; system calls that change nothing. Out: Xids, errnos.
+In:  /dev/kmsg or the log files of `root`; system calls that change nothing. Out: Xids, errnos;
+     what the kernel said while something ran.
 Not: judging which Xid is the machine's fault (triage.core.doctor.gpu_checks).
 """
 
@@ -11,6 +12,8 @@ import errno
 import os
 import platform
 import re
+import subprocess
+import time
 from pathlib import Path
 
 from triage.core.machine.facts import Fact, Unavailable
@@ -19,6 +22,16 @@ from triage.core.machine.host import Xid
 _MOST = 4 << 20
 # NVRM: Xid (PCI:0000:1b:00): 79, pid=1234, name=python, GPU has fallen off the bus.
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), ?(.*)")
+# Kills for memory, NVIDIA's driver, faults of processes, stuck tasks, machine checks, disks.
+_TELLING = re.compile(
+    r"oom-kill:|invoked oom-killer|Out of memory|out of memory|Killed process|oom_reaper"
+    r"|NVRM|\bS?Xid\b|nvidia|nvswitch|segfault at|general protection|trap invalid opcode|traps: "
+    r"|blocked for more than|hung_task|soft lockup|Hardware Error|mce: |AER: |I/O error"
+    r"|EXT4-fs error|XFS .*error|No space left|nfs: server|page allocation failure"
+)
+_JOURNAL = re.compile(r"(?m)^\[ *(\d+\.\d+)\] \S+ kernel: ")
+_JOURNAL_S = 3.0
+_MOST_LINES = 200
 _LOGS = ("var/log/kern.log", "var/log/messages", "var/log/syslog")
 # Source: the kernel's tables of system calls
 _NUMBERS = {
@@ -49,27 +62,97 @@ def _ring(path: Path) -> str | Unavailable:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return Unavailable(f"the kernel log cannot be read: {error.strerror}", "sudo dmesg")
-    parts: list[bytes] = []
-    size = 0
     try:
-        while size < _MOST:
-            try:
-                record = os.read(handle, 8192)
-            except BlockingIOError:
-                break
-            except BrokenPipeError:  # records were overwritten while we read
-                continue
-            except OSError as error:
-                if not parts:
-                    return Unavailable(f"the kernel log cannot be read: {error.strerror}")
-                break
-            if not record:
-                break
-            parts.append(record)
-            size += len(record)
+        return _records(handle)
     finally:
         os.close(handle)
+
+
+def _records(handle: int) -> str | Unavailable:
+    """All records from where the handle stands."""
+    parts: list[bytes] = []
+    size = 0
+    while size < _MOST:
+        try:
+            record = os.read(handle, 8192)
+        except BlockingIOError:
+            break
+        except BrokenPipeError:  # records were overwritten while we read
+            continue
+        except OSError as error:
+            if not parts:
+                return Unavailable(f"the kernel log cannot be read: {error.strerror}")
+            break
+        if not record:
+            break
+        parts.append(record)
+        size += len(record)
     return b"".join(parts).decode(errors="replace")
+
+
+class KernelLog:
+    """What the kernel says from now on, as far as this user may read it.
+
+    Its ring buffer is opened at its end, so that what is read is what came since: no clocks are
+    compared. Where it may not be opened, the journal is asked instead.
+    """
+
+    def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
+        self._began = time.time()
+        self._handle = -1
+        self._why = ""
+        try:
+            self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._handle, 0, os.SEEK_END)
+        except OSError as error:
+            self._why = f"the kernel log cannot be read: {error.strerror}"
+
+    def lines(self) -> tuple[str, ...] | Unavailable:
+        """The lines since that a failure may come from, as dmesg prints them; once."""
+        if self._handle < 0:
+            return self._asked()
+        handle, self._handle = self._handle, -1
+        self._why = "it was read already"
+        try:
+            text = _records(handle)
+        finally:
+            os.close(handle)
+        return text if isinstance(text, Unavailable) else telling(text)
+
+    def close(self) -> None:
+        """Let go of it unread."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _asked(self) -> tuple[str, ...] | Unavailable:
+        words = ["journalctl", "-k", "-q", "--no-pager", "-o", "short-monotonic"]
+        try:
+            done = subprocess.run(
+                [*words, f"--since=@{int(self._began)}"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                timeout=_JOURNAL_S, check=True,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError):
+            return Unavailable(self._why, "sudo dmesg")
+        return telling(_JOURNAL.sub(r"[\1] ", done.stdout))
+
+
+def telling(text: str) -> tuple[str, ...]:
+    """Those lines of the kernel's that a failure of a server may come from, as dmesg prints them.
+
+    Everything else that it says is nobody's business; at most 200.
+    """
+    found = []
+    for line in text.split("\n"):
+        head, _, said = line.partition(";")
+        stamp = head.split(",")
+        if len(stamp) > 2 and stamp[2].isdecimal():  # noqa: PLR2004  a record of the ring buffer
+            seconds, micro = divmod(int(stamp[2]), 1_000_000)
+            line = f"[{seconds:5d}.{micro:06d}] {said}"  # noqa: PLW2901
+        if _TELLING.search(line):
+            found.append("".join(letter if letter.isprintable() else " " for letter in line)[:400])
+    return tuple(found[:_MOST_LINES])
 
 
 def _found(text: str, uptime_s: float | None = None) -> tuple[Xid, ...]:

@@ -55,6 +55,7 @@ def diagnosis_document(diagnosis: Diagnosis) -> dict[str, Json]:
         "starts": d.starts,
         "came_up": d.came_up,
         "standstill": list(d.standstill),
+        "outside": list(d.outside),
         "explain": [
             {
                 "step": e.step,

@@ -47,6 +47,8 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     lines += _reached(d)
     for sentence in d.standstill:
         lines += _labelled("stacks", sentence)
+    for sentence in d.outside:
+        lines += _labelled("outside", _shown(sentence, 240))
     for decoy in d.decoys[:3]:
         lines += _labelled("ignore", f"line {decoy.line}: {decoy.why}")
     lines += _consequences(d)

@@ -35,6 +35,7 @@ from triage.session.diff import of_log
 from triage.session.logs import causes, classify
 from triage.session.reports import redactor
 from triage.session.runbook import investigation, trial_log
+from triage.session.trial import stored_diagnosis
 
 MOST_LINES = 400  # before the root, in which its traceback is looked for
 MOST_BYTES = 256 << 20  # of a log that is copied
@@ -127,7 +128,7 @@ def _of_session(path: Path) -> Failure:
     pair = nearest_pair(found.journal, told.signature)
     fails = pair.fails if pair else next(e for e in found.journal if e.items == found.diagnosed)
     log = trial_log(session, fails)
-    shown = classify(str(log)) if log.is_file() else told
+    shown = stored_diagnosis(log.parent) if log.is_file() else told
     program = found.program
     logs = [(e, trial_log(session, e)) for e in found.journal]
     return Failure(

@@ -133,35 +133,13 @@ def with_stacks(diagnosis: Diagnosis, stacks: str) -> Diagnosis:
 
     from triage.core.log.standstill import sentences
 
+    if diagnosis.outcome != "hung":
+        return diagnosis  # they are evidence of a crash, but who stands where is no reason for it
     try:
         text = Path(stacks).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return diagnosis
     return replace(diagnosis, standstill=sentences(text))
-
-
-def with_said(diagnosis: Diagnosis, said: Sequence[str]) -> Diagnosis:
-    """The diagnosis of a failure whose log names no cause, with what others told of its end.
-
-    `said` are lines of the kernel's counters, the service manager, the container engine or the
-    scheduler: a server that was killed for want of memory could not say so itself.
-    """
-    if diagnosis.outcome != "failed" or diagnosis.cause is not None:
-        return diagnosis
-    from dataclasses import replace
-
-    for line in said:
-        told = classify_text(line, source=diagnosis.source)
-        if told.cause is not None:
-            return replace(
-                diagnosis,
-                cause=told.cause,
-                title=told.title,
-                confidence="medium",
-                remedies=told.remedies,
-                standstill=(*diagnosis.standstill, f"told of its end: {line}"),
-            )
-    return diagnosis
 
 
 def classify_text(text: str, *, source: str, outcome: Outcome | None = None) -> Diagnosis:

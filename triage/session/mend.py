@@ -30,10 +30,10 @@ from triage.core.search.largest import Ask, Contradiction, Largest, NoneWorks, n
 from triage.core.wording import spell
 from triage.session.candidate import candidate_of
 from triage.session.confirm import FLAKY_STARTS, Wish, by_chance, prove
-from triage.session.logs import classify, flag_table
+from triage.session.logs import flag_table
 from triage.session.proposals import proposals_of, written
 from triage.session.search import Replay
-from triage.session.trial import stored_outcome
+from triage.session.trial import stored_diagnosis
 from triage.store import SessionFolder
 
 
@@ -105,7 +105,7 @@ class Bench:
         if not down:
             return None
         folder = self.session.path / down[-1].folder
-        return classify(str(folder / "server.log"), outcome=stored_outcome(folder))
+        return stored_diagnosis(folder)
 
     def proposals(self, attempt: Attempt, chain: Chain) -> Proposals:
         """The ways out of what this attempt showed, as edits of its configuration."""

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from triage.command import read_argv, read_command_file
 from triage.core.diagnosis import Diagnosis
+from triage.core.evidence import Evidence
 from triage.core.launch import Capture, Hung, LaunchSpec, Patience
 from triage.errors import UsageError, hint
 from triage.finder import fast
 from triage.launch import free_port, launch
 from triage.render.documents import diagnosis_document
-from triage.session.logs import causes, classify, flag_table, with_said, with_stacks
+from triage.session.evidence import Gathering, in_its_light
+from triage.session.logs import causes, classify, flag_table, with_stacks
 from triage.store import SessionFolder
 
 DEFAULT_PORT = 30000  # Source: SGLang 0.5.23, server_args.py
@@ -30,6 +32,7 @@ class Once:
 
     capture: Capture
     diagnosis: Diagnosis
+    evidence: Evidence
 
 
 def run_once(
@@ -66,13 +69,16 @@ def run_once(
             port=used,
             patience=Patience(silent_s=silent_s, total_s=total_s, settle_s=settle_s),
         )
-        capture = launch(spec, session.trial_folder(1), Live(causes(), finder=fast), on_event=say)
+        watcher, trial = Live(causes(), finder=fast), session.trial_folder(1)
+        with Gathering(spec, trial, lambda: watcher.phase, words) as gathering:
+            capture = launch(spec, trial, watcher, while_ready=gathering.asking(None), on_event=say)
+            evidence = gathering.finish(capture)
     if isinstance(capture.outcome, Hung):
         say(f"silent for {capture.outcome.silent_s:.0f} s; stacks: {capture.stacks or 'none'}")
     diagnosis = with_stacks(classify(capture.log, outcome=capture.outcome), capture.stacks)
-    diagnosis = with_said(diagnosis, capture.said)
+    diagnosis = in_its_light(diagnosis, capture.exits, evidence, capture.said)
     session.write("diagnosis.json", diagnosis_document(diagnosis))
-    return Once(capture=capture, diagnosis=diagnosis)
+    return Once(capture=capture, diagnosis=diagnosis, evidence=evidence)
 
 
 def _session(folder: Path | None, argv: Sequence[str]) -> SessionFolder:

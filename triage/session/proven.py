@@ -25,11 +25,11 @@ from triage.core.trials import Problem, Seen
 from triage.core.wording import listed
 from triage.errors import UsageError
 from triage.session.handover import proposal_of
-from triage.session.logs import classify, flag_table
+from triage.session.logs import flag_table
 from triage.session.proposals import Written, machine_facts, proposals_of, written
 from triage.session.search import Search, searched_entry
 from triage.session.stored import reopen
-from triage.session.trial import stored_outcome
+from triage.session.trial import stored_diagnosis
 from triage.store import SessionFolder
 
 UNTRIED = 3  # remedies of the knowledge that are told beside what was launched
@@ -73,7 +73,7 @@ def proven(path: Path) -> Proven:
         log = session.path / "trials" / f"{entry.number:03d}" / "server.log"
         if log.exists():
             told = proposals_of(
-                classify(str(log), outcome=stored_outcome(log.parent)),
+                stored_diagnosis(log.parent),
                 problem.config(entry.items),
                 tried=[problem.config(e.items) for e in journal.entries if e.seen is Seen.FAILS],
                 weights={item.key: item.weight for item in problem.choices()},

@@ -32,12 +32,12 @@ from triage.render.markdown import markdown
 from triage.session.diff import of_log
 from triage.session.excerpt import Excerpt, excerpt
 from triage.session.handover import CONFIRMATION, proposal_of
-from triage.session.logs import causes, classify, flag_table
+from triage.session.logs import causes, flag_table
 from triage.session.probe import stored_probes, with_probes
 from triage.session.reports import redactor
 from triage.session.search import Search, searched_entry
 from triage.session.stored import claim
-from triage.session.trial import stored_outcome
+from triage.session.trial import stored_diagnosis
 from triage.store import SessionFolder
 
 
@@ -196,7 +196,7 @@ def _needed_folder(search: Search) -> str:
 def _diagnosis(session: SessionFolder, entry: Entry) -> Diagnosis:
     """The diagnosis of a finished trial, from its raw log and how the launch ended."""
     log = trial_log(session, entry)
-    return with_probes(session, classify(str(log), outcome=stored_outcome(log.parent)))
+    return with_probes(session, stored_diagnosis(log.parent))
 
 
 def _confirmation(session: SessionFolder, proposal: Recommendation) -> Confirmation | None:

@@ -33,7 +33,8 @@ from triage.core.search.hints import hinted_levels
 from triage.core.trials import Entry, Problem, Seen, Trial
 from triage.finder import fast
 from triage.launch import Server, free_port, launch
-from triage.session.logs import causes, classify, diff_rules, flag_table, with_said, with_stacks
+from triage.session.evidence import Gathering, in_its_light, read_evidence, read_exits, read_said
+from triage.session.logs import causes, classify, diff_rules, flag_table, with_stacks
 from triage.session.places import listening_address, placed
 from triage.session.release import await_release, memory_used
 
@@ -144,19 +145,22 @@ def launch_once(
         before = memory_used() if on_gpus else {}
         if setup.devices:  # the others are another launch's
             before = {gpu: used for gpu, used in before.items() if gpu in setup.devices}
-        capture = launch(
-            spec,
-            folder,
-            Live(causes(), finder=fast),
-            while_ready=while_ready,
-            on_event=say,
-            stop_grace_s=stop_grace_s,
-            ended=ended,
-        )
+        watcher = Live(causes(), finder=fast)
+        with Gathering(spec, folder, lambda: watcher.phase, setup.program) as gathering:
+            capture = launch(
+                spec,
+                folder,
+                watcher,
+                while_ready=gathering.asking(while_ready),
+                on_event=say,
+                stop_grace_s=stop_grace_s,
+                ended=ended,
+            )
+            evidence = gathering.finish(capture)
         held = "; ".join(capture.stuck) + " does not end" if capture.stuck else ""
         held = held or await_release(before, say)
     diagnosis = with_stacks(classify(capture.log, outcome=capture.outcome), capture.stacks)
-    diagnosis = with_said(diagnosis, capture.said)
+    diagnosis = in_its_light(diagnosis, capture.exits, evidence, capture.said)
     seen, reason = what_is_seen(capture, diagnosis)
     return TrialResult(capture=capture, diagnosis=diagnosis, seen=seen, reason=reason, held=held)
 
@@ -212,6 +216,18 @@ def stored_outcome(folder: Path) -> Outcome | None:
         return kinds[stored["how"]](**stored["outcome"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def stored_diagnosis(folder: Path) -> Diagnosis:
+    """Why a stored launch failed, read again from everything that it left in its folder.
+
+    Raises:
+        HostError: its log cannot be read.
+    """
+    outcome, stacks = stored_outcome(folder), folder / "stacks.txt"
+    told = classify(str(folder / "server.log"), outcome=outcome)
+    told = with_stacks(told, str(stacks) if stacks.is_file() else "")
+    return in_its_light(told, read_exits(folder), read_evidence(folder), read_said(folder))
 
 
 def entry_of(

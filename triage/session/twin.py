@@ -23,8 +23,14 @@ from triage.core.search.subsets import Keys
 from triage.core.trials import Entry, Seen, Trial, left_out
 from triage.core.twin import twin_of
 from triage.render.documents import diagnosis_document
-from triage.session.logs import classify
-from triage.session.trial import Setup, TrialResult, entry_of, launch_once, stored_outcome
+from triage.session.trial import (
+    Setup,
+    TrialResult,
+    entry_of,
+    launch_once,
+    stored_diagnosis,
+    stored_outcome,
+)
 from triage.store import SessionFolder
 
 if TYPE_CHECKING:
@@ -98,7 +104,7 @@ class Twins:
         outcome = stored_outcome(folder)
         if outcome is None:
             return Seen.UNRESOLVED, None
-        diagnosis = classify(str(folder / "server.log"), outcome=outcome)
+        diagnosis = stored_diagnosis(folder)
         failed = diagnosis.outcome in ("failed", "hung")
         return (Seen.FAILS if failed else Seen.STARTS), diagnosis
 

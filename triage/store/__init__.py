@@ -1,6 +1,19 @@
 """A session directory on disk, written so that a kill loses at most one launch."""
 
-from triage.store.folder import SessionFolder, find_session, newest_session
+from triage.store.folder import (
+    SessionFolder,
+    find_session,
+    newest_session,
+    session_of,
+    write_document,
+)
 from triage.store.journal import Journal
 
-__all__ = ["Journal", "SessionFolder", "find_session", "newest_session"]
+__all__ = [
+    "Journal",
+    "SessionFolder",
+    "find_session",
+    "newest_session",
+    "session_of",
+    "write_document",
+]

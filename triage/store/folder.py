@@ -130,18 +130,7 @@ class SessionFolder:
 
     def write(self, name: str, document: Mapping[str, Any] | str) -> Path:
         """Put a document in place in one step, secrets redacted; a reader never sees half of it."""
-        if isinstance(document, str):
-            text = redact_text(document)
-        else:
-            text = json.dumps(redact_document(dict(document)), indent=1) + "\n"
-        target = self.path / name
-        new = target.with_name(f".{target.name}.new")
-        with new.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(target)
-        return target
+        return write_document(self.path / name, document)
 
     def forget(self, name: str) -> None:
         """Remove a document that is no longer true."""
@@ -155,6 +144,30 @@ class SessionFolder:
         """
         file = self.path / name
         return _parsed(file) if file.exists() else None
+
+
+def write_document(target: Path, document: Mapping[str, Any] | str) -> Path:
+    """Write a file in one step, secrets redacted; a link of its name is replaced, not followed."""
+    if isinstance(document, str):
+        text = redact_text(document)
+    else:
+        text = json.dumps(redact_document(dict(document)), indent=1) + "\n"
+    new = target.with_name(f".{target.name}.new")
+    new.unlink(missing_ok=True)
+    with new.open("x", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(target)
+    return target
+
+
+def session_of(folder: Path) -> Path | None:
+    """The session in which the folder of a launch lies, None outside of one."""
+    for above in folder.absolute().parents[:4]:
+        if (above / "session.json").is_file():
+            return above
+    return None
 
 
 def newest_session() -> Path:
