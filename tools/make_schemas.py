@@ -25,6 +25,7 @@ from schemas.ci import Audit, Clusters, Comparison, Draft
 from schemas.diagnosis import Diagnosis
 from schemas.diff import Diff
 from schemas.doctor import Doctor
+from schemas.evidence import Environment, Evidence, Served
 from schemas.inputs import INPUT_KEYS, RULES, SAME
 from schemas.inspection import Inspection
 from schemas.issue import Issue
@@ -60,6 +61,9 @@ OUTPUTS: dict[str, tuple[type[Document], str]] = {
     "session": (Session, "triage/session/search.py and once.py"),
     "doctor": (Doctor, "triage/render/doctor_documents.py"),
     "exit": (Exit, "triage/launch/supervise.py"),
+    "evidence": (Evidence, "triage/render/evidence_document.py"),
+    "environment": (Environment, "triage/session/evidence.py"),
+    "served": (Served, "triage/session/evidence.py"),
     "cause": (Cause, "triage/render/knowledge_text.py"),
     "causes": (Causes, "triage/cli/causes.py"),
     "check": (Check, "triage/cli/causes.py"),

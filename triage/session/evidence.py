@@ -197,7 +197,7 @@ class Gathering:
         if len(json.dumps(shown)) > _MOST_INFO:
             return Item(kind="server-info", missing="it says more than 4 MB of itself")
         try:
-            document = {"schema": "triage.server-info/1", "path": path, "told": shown}
+            document = {"schema": "triage.served/1", "path": path, "told": shown}
             write_document(self._folder / SERVER_INFO, document)
         except OSError as error:
             return Item(kind="server-info", missing=f"it cannot be written: {error.strerror}")

@@ -36,7 +36,7 @@ static const struct line usual[] = {
     {"all.compute_mode", "0"}, {"all.persistence", "1"}, {"all.links", "18"}, {"all.link", "1"},
     {"all.p2p", "0"}, {"all.fabric_state", "3"}, {"all.fabric_status", "0"},
     {"all.fabric_clique", "1"}, {"all.fabric_health", "1"}, {"all.fabric_version", "3"},
-    {"all.virtual", "0"},
+    {"all.virtual", "0"}, {"all.link_kib", "0"}, {"all.xid", "0"},
 };
 static struct line given[LINES];
 static int lines, opened;
@@ -256,3 +256,38 @@ DEVICE(nvmlDeviceGetGpuFabricInfoV(card *h, struct fabric *to))
     to->state = (unsigned char)value(g, "fabric_state"); to->mask = 0;
     if (version >= 3) to->health = (unsigned char)value(g, "fabric_health");
     DONE
+/* Counters of all links: `link_kib` is what went each way; none without links. */
+struct field {
+    unsigned id, scope;
+    long long time, latency;
+    unsigned type;
+    int code;
+    union { wide number; double real; } value;
+};
+DEVICE(nvmlDeviceGetFieldValues(card *h, int n, struct field *to))
+    for (int i = 0; i < n; i++) {
+        to[i].code = (to[i].id == 138 || to[i].id == 139) && value(g, "links") ? 0 : 3;
+        to[i].type = 3;
+        to[i].value.number = value(g, "link_kib");
+    }
+    DONE
+/* A GPU whose key `xid` is not 0 reports it once. */
+struct event { card *device; wide type, data; unsigned gpu_instance, compute_instance; };
+static wide reported[GPUS];
+int nvmlEventSetCreate(void **to) { *to = reported; return opened ? 0 : 1; }
+int nvmlEventSetFree(void *set) { (void)set; return 0; }
+DEVICE(nvmlDeviceRegisterEvents(card *h, wide types, void *set))
+    (void)types; (void)set; reported[g] = value(g, "xid"); DONE
+DEVICE(nvmlDeviceGetIndex(card *h, unsigned *to)) *to = (unsigned)g; DONE
+int nvmlEventSetWait_v2(void *set, struct event *to, unsigned ms) {
+    (void)set; (void)ms;
+    refresh();
+    for (int i = 0; i < GPUS; i++) {
+        wide now = value(i, "xid");
+        if (now == reported[i]) continue;
+        reported[i] = now;
+        *to = (struct event){&cards[i], 8, now, ~0u, ~0u};
+        return 0;
+    }
+    return 10;
+}
