@@ -258,7 +258,7 @@ def test_a_document_without_a_key_or_with_a_foreign_one_or_a_wrong_type_is_refus
         ("session", "findings"),
     }
     names = {document["schema"]: document for document in documents.values()}
-    assert len(names) == 12
+    assert len(names) == 15
     for full, document in names.items():
         name = full.split(".")[1].split("/")[0]
         check = Draft202012Validator(schema(name))
