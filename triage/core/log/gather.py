@@ -14,6 +14,7 @@ from triage.core.log import endings, landmarks, partial, restarts
 from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import Compile, Plain
+from triage.core.log.framing import learned
 from triage.core.log.lines import Line, clean
 from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
@@ -83,10 +84,17 @@ class Gatherer:
     Args:
         matcher: The causes' patterns.
         failed: Says whether a generation failed; after one that did, nothing more is read.
+        foreign: What an unknown program put in front of every line.
     """
 
-    def __init__(self, matcher: Matcher, failed: Callable[[Generation], bool]) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        failed: Callable[[Generation], bool],
+        foreign: re.Pattern[str] | None = None,
+    ) -> None:
         self.hungry = False
+        self._foreign = foreign
         own = tuple(text.encode() for text in landmarks.FREQUENT)
         self.frequent: Sequence[bytes] = tuple(dict.fromkeys((*own, *matcher.frequent)))
         self.awaited: Sequence[bytes] = ()
@@ -123,7 +131,7 @@ class Gatherer:
         self._seen = seen
         if seen:
             self._fed = number
-        for line in clean(raw, offset, number, hits):
+        for line in clean(raw, offset, number, hits, self._foreign):
             self._line(line)
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
 
@@ -360,7 +368,8 @@ def read(
     finder: Compile = Plain,
 ) -> tuple[Gatherer, int]:
     """The evidence of a whole log, and the number of its bytes."""
-    gatherer = Gatherer(matcher, failed)
+    foreign, chunks = learned(chunks)
+    gatherer = Gatherer(matcher, failed, foreign)
     found = finder(matcher.literals)
     joined = Joined(gatherer)
     scanner = Scanner(found, joined, every_line=matcher.every_line)

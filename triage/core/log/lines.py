@@ -69,6 +69,7 @@ _WRAPPERS = {
     "cri": regex(rf"({_ISO}) (?:stdout|stderr) [FP](?: |$)", needs=(" std",)),
     "iso": regex(rf"({_ISO})(?: - [\w.]+ - [A-Z]+ -| \S+ [\w.@\-]+\[\d+\]:)?(?: |$)"),
     "journal": regex(r"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) \S+ [^\s:\[]+(?:\[\d+\])?:(?: |$)"),
+    "stamp": regex(r"\[(\d{4}-\d\d-\d\dT[\d:]{8}(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d))\](?: |$)"),
     "pod": regex(r"\[(pod/[^\]\s]+)\](?: |$)"),
     "mpi": regex(r"\[(\d+,\d+)\]<std(?:out|err)>:"),
     "torch": regex(r"\[(rank\d+)\]:(?: |$|(?=\[))"),
@@ -85,7 +86,19 @@ _COLON = 10  # and the colon of srun
 _PROGRESS = ("it/s]", "s/it]", "%|", "Completed |")
 
 
-def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Iterator[Line]:
+def bare(raw: bytes) -> str:
+    """The text of a line as far as its wrappers are known by their shape."""
+    piece = next(_pieces(raw, ()))
+    return _unwrap(next(_segments(piece)))[0]
+
+
+def clean(
+    raw: bytes,
+    offset: int,
+    number: int,
+    hits: Sequence[int] = (),
+    foreign: re.Pattern[str] | None = None,
+) -> Iterator[Line]:
     """The visible parts of one physical line, left to right.
 
     Args:
@@ -93,11 +106,12 @@ def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Ite
         offset: Of the first byte in the file.
         number: Of the line, from 1.
         hits: Places in a long line to look at, beside its start: ends of literals.
+        foreign: What an unknown program put in front of the line (framing.py).
     """
     first: Line | None = None
     for piece in _pieces(raw, hits):
         for segment in _segments(piece):
-            line = _peel(segment, offset, number)
+            line = _peel(segment, offset, number, foreign)
             if first is None:
                 first = line
             elif not line.wrapper:
@@ -112,14 +126,21 @@ def clean(raw: bytes, offset: int, number: int, hits: Sequence[int] = ()) -> Ite
 
 def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
     text = raw.decode("utf-8", "replace").rstrip("\r\n")
-    inner = _docker(text) if text.startswith('{"') and '"log":' in text else None
+    inner = _record(text) if text.startswith('{"') else None
     if inner is not None:
         text = inner
     if len(raw) <= LONG or _DUMP in text[:300]:
         yield text[:_LONGEST]
         return
     if inner is not None:
-        before = raw.find(b'"log":"') + 7
+        before = min(
+            (
+                at + len(name) + 4
+                for name in _LOGGED
+                if (at := raw.find(b'"%s":"' % name.encode())) >= 0
+            ),
+            default=0,
+        )
         shift = max(text.find(" ") + 1, 0) if _DATED.match(text) else 0
         hits = [shift + len(_ESCAPE.sub(b".", raw[before:hit])) for hit in hits]
         raw = text.encode("utf-8", "replace")
@@ -130,19 +151,29 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
         yield raw[start:upto].decode("utf-8", "replace")
 
 
-def _docker(text: str) -> str | None:
-    """The `log` field of a Docker JSON record, or None if the text is none.
+# Where collectors keep the line, and by what a record of theirs is told from other JSON.
+_LOGGED = ("log", "MESSAGE", "message", "msg", "textPayload", "line")
+_STAMPED = ("time", "__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "ts", "insertId")
+
+
+def _record(text: str) -> str | None:
+    """The line inside of a collector's JSON record, or None if the text is none.
 
     The record's time is put in front, in the shape that `docker logs -t` prints.
     """
+    if '"log":' not in text and not any(f'"{name}":' in text for name in _LOGGED[1:]):
+        return None
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not isinstance(record.get("log"), str):
+    if not isinstance(record, dict):
         return None
-    log: str = record["log"].rstrip("\r\n")
-    time = record.get("time")
+    name = next((n for n in _LOGGED if isinstance(record.get(n), str)), None)
+    if name is None or (name != "log" and not any(n in record for n in _STAMPED)):
+        return None
+    log: str = record[name].rstrip("\r\n")
+    time = next((record[n] for n in _STAMPED if isinstance(record.get(n), str)), None)
     return f"{time} {log}" if isinstance(time, str) and re.fullmatch(_ISO, time) else log
 
 
@@ -182,6 +213,8 @@ def _kinds(text: str) -> Sequence[str]:
     if first == "[":
         if text.startswith("[pod/"):
             found.append("pod")
+        elif text[11:12] == "T":
+            found.append("stamp")
         elif text.startswith("[rank"):
             found.append("torch")
         elif "]<std" in text:
@@ -213,7 +246,7 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
         else:
             break
         name = found[1]
-        if kind in ("cri", "iso", "journal"):
+        if kind in ("cri", "iso", "journal", "stamp"):
             time = name
         elif kind == "compose" and name == "simulated":
             simulated = True
@@ -225,9 +258,13 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
     return text, time, rank, wrapper, simulated
 
 
-def _peel(text: str, offset: int, number: int) -> Line:
+def _peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -> Line:
     """One Line of one visible part: wrappers off, rank and time read."""
     text, time, rank, wrapper, simulated = _unwrap(text)
+    if foreign is not None and (found := foreign.match(text)) is not None:
+        text, inner_time, inner, more, _ = _unwrap(text[found.end() :])
+        time, wrapper = time or inner_time, f"{wrapper} {more}".strip()
+        rank = inner if inner != "main" else rank
     headed = False
     if text[:1] == "[" and (head := _HEAD.match(text)) is not None:
         time, headed = head["time"], True
