@@ -153,6 +153,12 @@ _PROOFS = _Table(
         ),
         (r":(alloc|init|_init|init_target)_memory_pools?$", "kv-pool-init", "_memory_pool"),
         (
+            r"(model_runner|tp_worker)\.py:init_(device|cuda)_graphs$",
+            "graph-capture",
+            ":init_cuda_graphs",
+            ":init_device_graphs",
+        ),
+        (
             r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:",
             "kv-pool-init",
             "kv_cache",
