@@ -13,7 +13,7 @@ from triage.core.handover.proposals import Proposals
 from triage.core.log.diagnose import diagnose
 from triage.knowledge import load_cases, load_causes_from, load_flag_table
 from triage.knowledge.cases import Case, differences
-from triage.knowledge.stored import CAUSES
+from triage.knowledge.written import CAUSES
 from triage.render.documents import diagnosis_document
 from triage.session.proposals import proposals_of
 

@@ -6,7 +6,6 @@ Not: what stands in them (triage.session.reports).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +19,37 @@ if TYPE_CHECKING:
     from triage.core.causes import Cause
     from triage.core.results import Result
 
+    PathType = click.ParamType[Path]
+else:
+    PathType = click.ParamType
 
-class FilePath(click.Path):
-    """As `click.Path(path_type=Path)`; a command without such an option needs no `pathlib`."""
 
-    def coerce_path_result(self, value: str | os.PathLike[str]) -> Path:
+class FilePath(PathType):
+    """The path of a file to write; `folder` if it may be one.
+
+    As `click.Path(path_type=Path)`, but a command without such an option needs no `pathlib`.
+    """
+
+    name = "path"
+
+    def __init__(self, *, folder: bool = False) -> None:
+        self.folder = folder
+
+    def convert(
+        self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
         """The value as a Path."""
         from pathlib import Path
 
-        return Path(value)
+        path = Path(value)
+        if not self.folder and path.is_dir():
+            self.fail(f"File {str(value)!r} is a directory.", param, ctx)
+        return path
 
 
 def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`--junit FILE`, `--sarif FILE`, `--github`."""
-    file = FilePath(dir_okay=False)
+    file = FilePath()
     for option in (
         click.option(
             "--github",
@@ -63,7 +79,7 @@ def knowledge_option(function: Callable[..., Any]) -> Callable[..., Any]:
         cls=console.Option,
         multiple=True,
         metavar="DIR",
-        type=FilePath(),
+        type=FilePath(folder=True),
         help="Use the cause files of DIR too (also: TRIAGE_KNOWLEDGE).",
     )(function)
 

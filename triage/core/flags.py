@@ -10,49 +10,27 @@ and `_match_argument` of CPython 3.11's argparse, which SGLang parses with.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 from triage.core.config import Config, Given, Value
+from triage.core.flag_rows import Default, FlagSpec, Rows, Style, field_of, spec_of, told_of
 from triage.core.records import dataclass, field
 from triage.core.regex import regex
 from triage.errors import UsageError
 
-Style = Literal["value", "switch", "bool-optional", "list", "optional-value"]
-Scalar = str | int | float | bool | None
-Default = Scalar | tuple[Scalar, ...]
+__all__ = [
+    "Ambiguous", "Default", "FlagSpec", "FlagTable", "Known", "Lookup", "Parsed", "Problem",
+    "Style", "Unknown", "lazy_table_of", "table_of",
+]  # fmt: skip
 
 # What argparse takes for a value although it begins with a dash.
 #   example  -1, -.5
 NEGATIVE_NUMBER = regex(r"-\d+\Z|-\d*\.\d+\Z")
 MAX_NOTES = 40  # a hostile command can hold thousands of unknown flags
 MAX_SHOWN = 6  # options named in one message
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlagSpec:
-    """One server flag. Spellings stand without their dashes; the first is canonical.
-
-    `field` is the engine's own name for it, as its log prints it. `nargs` is "+"
-    or "*" for a list. `config_file`: a --config file may hold it.
-    """
-
-    name: str
-    field: str
-    aliases: tuple[str, ...] = ()
-    negative: tuple[str, ...] = ()
-    style: Style = "value"
-    nargs: str = ""
-    type: str = "str"
-    default: Default = None
-    choices: tuple[Scalar, ...] = ()
-    required: bool = False
-    deprecated: bool = False
-    replaced_by: str = ""
-    config_file: bool = True
-    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,29 +131,59 @@ class FlagTable:
     def __init__(
         self,
         version: str,
-        specs: Iterable[FlagSpec],
+        specs: Iterable[FlagSpec] | Mapping[str, FlagSpec],
         engine: str = "sglang",
         successors: Mapping[str, str] | None = None,
     ) -> None:
         self.engine = engine
         self.version = version
         self.successors = successors or {}
-        self.specs: dict[str, FlagSpec] = {spec.name: spec for spec in specs}
-        # An old spelling can share the field of its successor, which then counts.
-        ordered = sorted(self.specs.values(), key=lambda spec: not spec.deprecated)
-        self._by_field = {spec.field: spec for spec in ordered}
-        self._options: dict[str, tuple[FlagSpec, bool]] = {}  # option -> flag, negated
-        for spec in self.specs.values():
-            self._options[f"--{spec.name}"] = spec, False
-            for name in spec.aliases:
-                self._options[f"--{name}"] = spec, False
-            for name in spec.negative:
-                self._options[f"--{name}"] = spec, True
+        self.specs: Mapping[str, FlagSpec] = (
+            specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
+        )
         self._sorted: list[str] = []
+
+    @cached_property
+    def _by_field(self) -> dict[str, str]:
+        """Field -> name of the flag."""
+        specs = self.specs
+        told = specs.rows if isinstance(specs, Rows) else [told_of(s) for s in specs.values()]
+        # An old spelling can share the field of its successor, which then counts.
+        old = [row for row in told if row.get("deprecated")]
+        new = [row for row in told if not row.get("deprecated")]
+        return {field_of(row): str(row["name"]) for row in (*old, *new)}
+
+    @cached_property
+    def _options(self) -> dict[str, tuple[str, bool]]:
+        """Option -> name of the flag, and whether it is negated."""
+        specs = self.specs
+        told = specs.rows if isinstance(specs, Rows) else [told_of(s) for s in specs.values()]
+        found: dict[str, tuple[str, bool]] = {}
+        for row in told:
+            name = str(row["name"])
+            found[f"--{name}"] = name, False
+            for alias in row.get("aliases", ()):
+                found[f"--{alias}"] = name, False
+            for negative in row.get("negative", ()):
+                found[f"--{negative}"] = name, True
+        return found
 
     def by_field(self, name: str) -> FlagSpec | None:
         """The flag behind a name of the `server_args=` line, such as `tp_size`."""
-        return self._by_field.get(name)
+        found = self._by_field.get(name)
+        return None if found is None else self.specs[found]
+
+    def usual(self, field: str) -> tuple[Style, Default] | None:
+        """Style and default of the flag behind such a name, or None if there is none."""
+        name = self._by_field.get(field)
+        if name is None:
+            return None
+        if not isinstance(self.specs, Rows):
+            return self.specs[name].style, self.specs[name].default
+        row = self.specs.row(name)
+        default = row.get("default")
+        style: Style = row.get("style", "value")
+        return style, tuple(default) if isinstance(default, list) else default
 
     def lookup(self, spelling: str, *, suggest: bool = True) -> Lookup:
         """What a spelling means, with or without dashes, `_` for `-` allowed.
@@ -206,8 +214,8 @@ class FlagTable:
                 return Ambiguous(tuple(several))
 
     def _meaning(self, option: str) -> Known:
-        spec, negated = self._options[option]
-        return Known(spec, option, negated)
+        name, negated = self._options[option]
+        return Known(self.specs[name], option, negated)
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """The words as argparse of this engine reads them; bad ones are problems, not errors.
@@ -388,7 +396,7 @@ def table_of(
     if not isinstance(rows, list):
         raise UsageError("the flag table has no list `flags`", hint="triage flags generate --help")
     try:
-        specs = [_spec(row) for row in rows]
+        specs = [spec_of(row) for row in rows]
     except (TypeError, KeyError) as error:
         raise UsageError(
             f"the flag table has a row that is none: {error}", hint="triage flags generate --help"
@@ -401,10 +409,10 @@ def table_of(
     )
 
 
-def _spec(row: dict[str, object]) -> FlagSpec:
-    rest = {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}
-    rest.setdefault("field", str(row["name"]).replace("-", "_"))
-    return FlagSpec(**rest)  # type: ignore[arg-type]  # the generator's keys are the fields
+def lazy_table_of(document: Mapping[str, Any], successors: Mapping[str, str]) -> FlagTable:
+    """The same of a document that is known to be right: each flag is made when it is asked for."""
+    rows = Rows(document["flags"])
+    return FlagTable(str(document["version"]), rows, str(document["engine"]), successors)
 
 
 def _closest(option: str, known: Sequence[str]) -> list[str]:
@@ -462,19 +470,25 @@ def _value(key: str, given: object, style: Style | None, *, negated: bool = Fals
         case str() | int() | float():
             text = str(given)
         case dict():
-            text = json.dumps(given, default=str)
+            text = _json(given)
         case list() | tuple() if style in ("list", None):
             items = tuple(item if isinstance(item, str) else _text(item) for item in given)
             return items[0] if style is None and len(items) == 1 else items
         case list() | tuple():
-            text = json.dumps(given, default=str)
+            text = _json(given)
         case _:
             text = str(given)
     return (text,) if style == "list" else text
 
 
 def _text(item: object) -> str:
-    return json.dumps(item, default=str) if isinstance(item, dict | list) else str(item)
+    return _json(item) if isinstance(item, dict | list) else str(item)
+
+
+def _json(value: object) -> str:
+    import json  # noqa: PLC0415  few flags need it
+
+    return json.dumps(value, default=str)
 
 
 def _shown(value: object) -> str:

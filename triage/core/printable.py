@@ -14,4 +14,6 @@ _CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-
 
 def visible(text: str) -> str:
     """The text with control and direction characters replaced by the replacement character."""
+    if text.isprintable():
+        return text
     return _CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass", "field", "replace"]
 
-_OFTEN = 64  # values of a class after which a faster `__init__` pays
+_OFTEN = 400  # values of a class after which a faster `__init__` pays
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
@@ -141,12 +141,16 @@ def _first_values(
     complete: Callable[[str], Any], names: tuple[str, ...], own: dict[str, Any], *, positions: bool
 ) -> Callable[..., None]:
     """An `__init__` that needs no code of its own; wrong arguments are left to the true one."""
-    defaults = {name: own[name] for name in names if name in own}
-    factories = {
-        name: defaults.pop(name).options["default_factory"]
-        for name, value in tuple(defaults.items())
-        if isinstance(value, _Field) and "default_factory" in value.options
-    }
+    defaults: dict[str, Any] = {}
+    factories: dict[str, Callable[[], Any]] = {}
+    for name in names:
+        value = own.get(name)
+        if isinstance(value, _Field) and tuple(value.options) == ("default_factory",):
+            factories[name] = value.options["default_factory"]
+        elif isinstance(value, _Field) and tuple(value.options) == ("default",):
+            defaults[name] = value.options["default"]
+        elif name in own:
+            defaults[name] = value
     if "__post_init__" in own or any(_is_field(value) for value in defaults.values()):
         return _first_call(complete, "__init__")
     put = object.__setattr__

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from triage.core.config import Value
-from triage.core.flags import FlagSpec, FlagTable
+from triage.core.flags import Default, FlagTable, Style
 from triage.core.literal import literal
 from triage.core.records import dataclass
 from triage.core.regex import regex
@@ -151,13 +151,15 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     values = dump.values
     flags: dict[str, Value] = {}
     for field, value in values.items():
-        spec = table.by_field(field)
-        if spec is None or _is_noise(field):
+        usual = table.usual(field)
+        if usual is None or _is_noise(field):
             continue
         if field == "tokenizer_path" and value == values.get("model_path"):
             continue
         filled_in = field in FILLED_IN and value == FILLED_IN[field]
-        if not filled_in and not _is_default(value, spec):
+        if filled_in or _is_default(value, *usual):
+            continue
+        if (spec := table.by_field(field)) is not None:
             # A torn or foreign dump may hold what the flag cannot be.
             with suppress(UsageError):
                 flags |= table.normal({spec.name: value})
@@ -171,7 +173,7 @@ def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
         for name, value in dump.values.items()
         if value not in (None, False, 0, "", [], (), {})
         and not _is_noise(name)
-        and table.by_field(name) is None
+        and table.usual(name) is None
     )
 
 
@@ -179,14 +181,14 @@ def _is_noise(field: str) -> bool:
     return field in NOISE or bool(NOISY_LISTS.match(field))
 
 
-def _is_default(value: object, spec: FlagSpec) -> bool:
-    if spec.style == "bool-optional":  # unset is resolved to False, unless it is on by default
-        return bool(value) == bool(spec.default)
-    if spec.style == "switch":
+def _is_default(value: object, style: Style, default: Default) -> bool:
+    if style == "bool-optional":  # unset is resolved to False, unless it is on by default
+        return bool(value) == bool(default)
+    if style == "switch":
         return value is not True
     if isinstance(value, list | tuple):
-        usual = spec.default if isinstance(spec.default, tuple) else ()
+        usual = default if isinstance(default, tuple) else ()
         return tuple(value) == usual
-    if isinstance(value, bool) or isinstance(spec.default, bool):
-        return value is spec.default
-    return value == spec.default
+    if isinstance(value, bool) or isinstance(default, bool):
+        return value is default
+    return value == default

@@ -20,7 +20,8 @@ from triage.errors import UsageError
 from triage.knowledge.loader import cause_files, load_cause_file
 from triage.knowledge.schema import CauseFile
 from triage.knowledge.shapes import PART, WHOLE, literal_faults, pattern_faults
-from triage.knowledge.stored import CAUSES, load_causes, load_flag_table
+from triage.knowledge.stored import load_causes, load_flag_table
+from triage.knowledge.written import CAUSES
 
 LINE_BYTES = 4096  # the classifier looks at no more of a line
 SLOW_S = 0.005  # for one pattern on one hostile line

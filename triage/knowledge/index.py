@@ -14,7 +14,7 @@ from triage.core.log.gather import FIXED
 from triage.errors import TriageError
 from triage.knowledge.loader import flag_documents, load_causes_from, successors
 from triage.knowledge.seen import write_seen
-from triage.knowledge.stored import CAUSES, FLAGS, INDEX, encode, encode_flags
+from triage.knowledge.written import CAUSES, FLAGS, INDEX, encode, encode_flags
 
 CASES = Path(__file__).parents[2] / "fixtures/cases"  # of a checkout; an install has none
 

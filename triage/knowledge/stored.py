@@ -1,112 +1,112 @@
 """Knowledge as JSON: what the package ships, read without a YAML parser.
 
-In:  causes, or `index.json`; `flags.json`. Out: its text, or causes; a FlagTable.
-Not: where they come from (loader.py) or when the files are written (index.py).
+In:  `index.json`; `flags.json`. Out: causes; a FlagTable.
+Not: where they come from (loader.py) or how the files are written (index.py).
+
+Most of what they hold a log never asks for, so that only their heads are read at once.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from os.path import dirname
+from typing import Any, cast
+
+try:  # what `json.loads` ends in; the rest of that module takes longer than an index
+    from _json import make_scanner
+except ImportError:  # another Python than CPython
+    from json.scanner import make_scanner
 
 from triage.core.causes import Cause, Disposition, Origin, Remedy, Role, Severity
 from triage.core.flags import FlagTable
-from triage.core.flags import table_of as flag_table_of
-from triage.core.log.signatures import Causes, Pattern, Table, table_of
+from triage.core.flags import lazy_table_of as flag_table_of
+from triage.core.log.signatures import Causes, Made, Pattern, Table
 from triage.errors import UsageError
 
-INDEX = Path(__file__).with_name("index.json")
-CAUSES = Path(__file__).with_name("causes")
-FLAGS = Path(__file__).with_name("flags.json")
-_STATED = ("say", "disposition")  # of a remedy, also where it is the usual
-HEADER = "python -m triage.knowledge.index writes this from the YAML files; do not edit it"
+_HERE = dirname(__file__)  # noqa: PTH120  pathlib takes 3 ms to import
+INDEX = f"{_HERE}/index.json"
+CAUSES = f"{_HERE}/causes"
+FLAGS = f"{_HERE}/flags.json"
+
+
+class _Usual:
+    """How `json` reads by default."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+    memo: dict[str, str] = {}  # noqa: RUF012  what `json` calls it
+
+
+_scan: Callable[[str, int], tuple[Any, int]] = make_scanner(cast("Any", _Usual()))
+
+
+def _read(raw: bytes) -> Any:
+    """The value of one line."""
+    return _scan(raw.decode(), 0)[0]
+
+
+def _lines(path: str) -> list[bytes]:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read().split(b"\n")
 
 
 def load_causes() -> Causes:
     """All causes that the package knows, by id."""
-    return decode(INDEX.read_text(encoding="utf-8"))
+    return decode(_lines(INDEX))
+
+
+def decode(lines: Sequence[bytes]) -> Causes:
+    """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
+    head = _read(lines[0] + b"]}")
+    count = len(head["uses"])
+    first = 2 + count  # of the causes; lines stand before them, between and behind
+    table = Table(
+        texts=tuple(head["texts"]),
+        triggers=tuple((number, tuple(others)) for number, others in head["triggers"]),
+        clues=tuple((text, tuple(triggers)) for text, triggers in head["clues"]),
+        patterns=Made(count, lambda index: _pattern(*_read(lines[1 + index]))),
+        owners=head["owners"],
+        near=tuple(head["near"]),
+        frequent=tuple(head["frequent"]),
+        uses=head["uses"],
+        bare=tuple(head["bare"]),
+        absent=tuple(map(tuple, head["absent"])),
+        harmless=tuple(head["harmless"]),
+    )
+    return Causes(head["count"], lambda index: _cause(_read(lines[first + index])), table)
+
+
+def _pattern(cause: int, use: int, pattern: str, text: str | None, needs: list[str]) -> Pattern:
+    return Pattern(cause, use, pattern, text, tuple(needs))
 
 
 def load_flag_table(version: str = "0.5.23") -> FlagTable:
     """The flags of one SGLang version; raises UsageError for a version without a table."""
-    stored = json.loads(FLAGS.read_text(encoding="utf-8"))
+    stored = _flags()
     tables = stored["tables"]
     if version not in tables:
         known = ", ".join(tables)
         raise UsageError(
             f"there is no flag table of sglang {version}; known: {known}",
-            hint=f"ls {FLAGS.with_suffix('')}",
+            hint=f"ls {FLAGS.removesuffix('.json')}",
         )
     return flag_table_of(tables[version], stored["successors"])
 
 
 def flag_versions() -> tuple[str, ...]:
     """The SGLang versions of which there is a flag table."""
-    return tuple(json.loads(FLAGS.read_text(encoding="utf-8"))["tables"])
+    return tuple(_flags()["tables"])
 
 
 def flag_successors() -> dict[str, str]:
     """Old flag -> what to write now, "" where nothing took its place."""
-    found: dict[str, str] = json.loads(FLAGS.read_text(encoding="utf-8"))["successors"]
+    found: dict[str, str] = _flags()["successors"]
     return found
 
 
-def encode_flags(documents: dict[str, dict[str, Any]], successors: dict[str, str]) -> str:
-    """The flag tables of `flag_documents` as JSON, one flag a line."""
-    stored = {"generated": HEADER, "successors": successors, "tables": documents}
-    text = json.dumps(stored, ensure_ascii=False)
-    return text.replace('{"name": ', '\n{"name": ') + "\n"
-
-
-def encode(causes: tuple[Cause, ...], fixed: Collection[str]) -> str:
-    """The index of these causes: their table in a line, then one cause a line.
-
-    `fixed` are the literals of the program itself. Fields that say nothing are left out.
-    """
-    table = table_of(causes, fixed)
-    head = json.dumps({"generated": HEADER, **table._asdict()}, ensure_ascii=False)
-    lines = (json.dumps(_short(cause), ensure_ascii=False) for cause in causes)
-    return head.removesuffix("}") + ',\n"causes": [\n' + ",\n".join(lines) + "\n]}\n"
-
-
-def decode(text: str) -> Causes:
-    """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
-    head, _, *lines, _ = text.rstrip("\n").split("\n")
-    table = json.loads(head.removesuffix(",") + "}")
-    return Causes(
-        len(lines),
-        lambda index: _cause(json.loads(lines[index].removesuffix(","))),
-        Table(
-            texts=tuple(table["texts"]),
-            triggers=tuple((number, tuple(others)) for number, others in table["triggers"]),
-            clues=tuple((text, tuple(triggers)) for text, triggers in table["clues"]),
-            patterns=tuple(
-                Pattern(cause, use, pattern, text, tuple(needs))
-                for cause, use, pattern, text, needs in table["patterns"]
-            ),
-            owners=tuple(map(tuple, table["owners"])),
-            near=tuple(table["near"]),
-            frequent=tuple(table["frequent"]),
-        ),
-    )
-
-
-def _short(cause: Cause) -> dict[str, Any]:
-    everything, default = asdict(cause), asdict(Cause(id="", title=""))
-    usual = asdict(Remedy(say=""))
-    everything["remedies"] = [
-        {name: value for name, value in one.items() if value != usual[name] or name in _STATED}
-        for one in everything["remedies"]
-    ]
-    default["remedies"] = []
-    return {
-        name: value
-        for name, value in everything.items()
-        if value != default[name] or name in ("id", "title", "role")
-    }
+def _flags() -> Any:
+    return _read(b"".join(_lines(FLAGS)))
 
 
 def _cause(entry: dict[str, Any]) -> Cause:

@@ -7,9 +7,7 @@ Not: JSON (documents.py).
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
 from triage.core.config import Flag as ConfigFlag
@@ -21,6 +19,8 @@ WIDTH = 80
 _LABEL = 9  # columns of the words that begin a line
 _LINES = 8  # line numbers named of a sort
 _REMEDIES = 3
+_BLANKS = str.maketrans("\n\x0b\x0c\r", "    ")
+_PLAIN = str.maketrans("", "", "_-+=:,./@%")  # what no shell obeys, beside letters and digits
 _UNPRINTABLE = regex(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -33,9 +33,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
             each rank came.
     """
     d = diagnosis
-    lines = wrap(
-        _headline(d), WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
+    lines = _wrap(_headline(d), "", "  ")
     if d.cause and d.title:
         lines += _wrapped(_sentence(d.title), "  ")
     if d.simulated:
@@ -161,13 +159,22 @@ def _advice(advice: Advice) -> Iterator[str]:
 def _change(change: Change) -> str:
     match change:
         case SetFlag(name, value):
-            return shlex.join(words(ConfigFlag(name, value)))
+            return " ".join(map(_quoted, words(ConfigFlag(name, value))))
         case UnsetFlag(name):
             return f"without --{name}"
         case SetEnv(name, text):
-            return f"{name}={shlex.quote(text)}"
+            return f"{name}={_quoted(text)}"
         case UnsetEnv(name):
             return f"without {name}"
+
+
+def _quoted(word: str) -> str:
+    """The word as a shell needs it."""
+    if word.isascii() and word.translate(_PLAIN).isalnum():
+        return word
+    from shlex import quote
+
+    return quote(word)
 
 
 def _explained(d: Diagnosis) -> Iterator[str]:
@@ -206,19 +213,35 @@ def _next(d: Diagnosis) -> Iterator[str]:
 def _labelled(label: str, text: str) -> list[str]:
     first = f"  {label:<{_LABEL}}"
     rest = " " * len(first)
-    return wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=rest,
-        break_on_hyphens=False, break_long_words=False,
-    ) or [first.rstrip()]  # fmt: skip
+    return _wrap(text, first, rest) or [first.rstrip()]
+
+
+def _wrap(text: str, first: str, rest: str) -> list[str]:
+    """The words in lines of at most WIDTH columns, as `textwrap` does it, which cuts none.
+
+    That module takes longer to import than an answer has to be written.
+    """
+    lines: list[str] = []
+    line, begun, gap = first, False, -1
+    for word in text.expandtabs().translate(_BLANKS).split(" "):
+        gap += 1
+        if not word:
+            continue
+        if begun and len(line) + gap + len(word) > WIDTH:
+            lines.append(line)
+            line, gap = rest, 0
+        line += " " * gap + word
+        begun, gap = True, 0
+    return [*lines, line] if begun else lines
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
-    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return _wrap(text, indent, indent)
 
 
 def _shown(text: str, most: int = 120) -> str:
     """Text of a log, safe for a terminal: no control or direction characters, cut."""
-    text = _UNPRINTABLE.sub(" ", text)
+    text = text if text.isprintable() else _UNPRINTABLE.sub(" ", text)
     return text if len(text) <= most else text[: most - 4] + " ..."
 
 

@@ -169,7 +169,7 @@ def _of_chain(
             cause = causes[index]
             if cause.role is not Role.ROOT or cause.hang:
                 continue
-            supported = generation.supported.get(index)
+            supported = generation.supports(index, cause.context)
             unproven = _unproven(cause, supported, generation)
             if unproven:
                 supported = member.line
@@ -282,7 +282,7 @@ def _of_hits(generation: Generation, causes: Sequence[Cause]) -> Iterator[Candid
         frames = generation.dump_at(line.number)
         phase = _of_hit(hit, generation)
         phases = {phase, _of_line(line.text, hit.phase)} - {"unknown"} or {"unknown"}
-        supported = generation.supported.get(hit.cause)
+        supported = generation.supports(hit.cause, cause.context)
         places = "\n".join(map(place, frames))
         if not eligible(cause, phases, line=line.number, frames=places, supported=supported):
             continue

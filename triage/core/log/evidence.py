@@ -8,7 +8,8 @@ Everything is bounded: of many equal events the first and the last are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -25,6 +26,7 @@ _RANKS = 256  # ranks whose matches of one cause are kept apart
 _TRACEBACKS = 256
 _STACKS = 32
 _LABELS = 4096
+_DUMPS = 16  # of resolved arguments: one a node
 _NEAR = 12  # lines between "Fatal Python error" and the stack that belongs to it
 
 T = TypeVar("T")
@@ -86,7 +88,8 @@ class Generation:
 
     `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
     lines that blame a kernel; `stacks` what dying interpreters dumped; `supported` the
-    first line that bears out a cause's context; `ready` and `stop` are line numbers, 0 if never.
+    first line, other than one of `dumps`, that bears out a cause's context; `ready` and `stop`
+    are line numbers, 0 if never.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -98,6 +101,7 @@ class Generation:
     stacks: list[Traceback] = field(default_factory=list)
     what: dict[str, tuple[int, str]] = field(default_factory=dict)  # stream -> line, what()
     supported: dict[int, int] = field(default_factory=dict)
+    dumps: list[tuple[int, str]] = field(default_factory=list)  # line and text of the first
     dump: str = ""
     sizes: dict[str, int] = field(default_factory=dict)  # of the layout, where vLLM prints them
     ready: int = 0
@@ -109,6 +113,30 @@ class Generation:
     spans: dict[str, list[int]] = field(default_factory=dict)  # source -> first and last line
     streams: set[str] = field(default_factory=set)  # launches whose dump was seen
     broken: set[str] = field(default_factory=set)  # sources of which a process ended
+    _asked: dict[tuple[int, int], int | None] = field(default_factory=dict)
+
+    def supports(self, cause: int, context: Sequence[str]) -> int | None:
+        """The first line that bears out the context of this cause, if any does.
+
+        Resolved arguments are long, and what all causes could want of them is much: they
+        are searched only for a cause that asks.
+        """
+        if not context:
+            return None
+        key = cause, len(self.dumps)
+        if key not in self._asked:
+            self._asked[key] = next(
+                (number for number, text in self.dumps if any(re.search(p, text) for p in context)),
+                None,
+            )
+        found = [n for n in (self._asked[key], self.supported.get(cause)) if n is not None]
+        return min(found, default=None)
+
+    def add_dump(self, line: Line) -> None:
+        """Resolved arguments."""
+        self.dump = self.dump or line.text
+        if len(self.dumps) < _DUMPS:
+            self.dumps.append((line.number, line.text))
 
     def seen(self, line: Line) -> None:
         """An interesting line of this rank and source."""

@@ -207,10 +207,8 @@ class Gatherer:
         generation.streams.add(name)
         # The names of engines have been read by now, where they tell a version.
         self.frequent = tuple(text for text in self.frequent if text not in _ENGINES)
-        generation.dump = generation.dump or line.text
+        generation.add_dump(line)
         generation.timeline.mark(line, "config-load")
-        for index in self._matcher.supported(line.text, self._seen):
-            generation.supported.setdefault(index, line.number)
 
     def _restart(self, line: Line) -> None:
         """The engine starts again: if it had failed, that failure is the answer.

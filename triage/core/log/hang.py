@@ -32,7 +32,7 @@ def hung_at(generation: Generation, causes: Sequence[Cause]) -> Candidate | None
         cause = causes[hit.cause]
         if cause.role is not Role.ROOT or not cause.hang:
             continue
-        supported = generation.supported.get(hit.cause)
+        supported = generation.supports(hit.cause, cause.context)
         if not eligible(cause, phases, line=hit.line.number, frames="", supported=supported):
             continue
         phase = hit.phase

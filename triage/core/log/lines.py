@@ -10,7 +10,6 @@ Kubernetes CRI, journald, Ray, srun, mpirun, and of SGLang, vLLM and NCCL themse
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -163,6 +162,8 @@ def _record(text: str) -> str | None:
     """
     if '"log":' not in text and not any(f'"{name}":' in text for name in _LOGGED[1:]):
         return None
+    import json  # noqa: PLC0415  most logs have none
+
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):

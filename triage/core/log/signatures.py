@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeVar, overload
 
 from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
@@ -56,7 +56,9 @@ class Table(NamedTuple):
     `texts`, `triggers` and `clues` are those of finder.Literals; `owners` are, for each
     number of a literal, those of the patterns that need it; literals of the program itself
     come last and have none. `near` are the patterns with a literal that is ordinary, and
-    `frequent` what is ordinary in them.
+    `frequent` what is ordinary in them. `uses` are those of all patterns, `bare` the
+    patterns that need no literal, and `harmless` what the BENIGN ones need, with the empty
+    text, which is in each line, if one needs nothing.
 
     A line is not looked for because it is harmless, what refutes a cause only once there
     is something to refute, and what is ORDINARY only near other lines: all three are in
@@ -66,10 +68,14 @@ class Table(NamedTuple):
     texts: tuple[str, ...]
     triggers: tuple[tuple[int, tuple[int, ...]], ...]
     clues: tuple[tuple[str, tuple[int, ...]], ...]
-    patterns: tuple[Pattern, ...]
-    owners: tuple[tuple[int, ...], ...]
+    patterns: Sequence[Pattern]
+    owners: Sequence[Sequence[int]]
     near: tuple[int, ...]
     frequent: tuple[str, ...]
+    uses: Sequence[int]
+    bare: tuple[int, ...]
+    absent: tuple[tuple[int, int], ...]  # a cause, and a pattern that refutes it
+    harmless: tuple[str, ...]
 
 
 def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
@@ -96,6 +102,7 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
              if any(part in text for n in near for text in patterns[n].needs)]  # fmt: skip
     texts = tuple(dict.fromkeys((*numbers, *sorted(fixed))))
     literals = literals_of(texts)
+    benign = [p.needs for p in patterns if p.use == Use.BENIGN]
     return Table(
         texts=texts,
         triggers=literals.triggers,
@@ -104,6 +111,10 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
         owners=tuple(map(tuple, owners)),
         near=tuple(near),
         frequent=tuple(parts),
+        uses=tuple(p.use for p in patterns),
+        bare=tuple(n for n, p in enumerate(patterns) if not p.needs),
+        absent=tuple((p.cause, n) for n, p in enumerate(patterns) if p.use == Use.ABSENT),
+        harmless=tuple(dict.fromkeys(text for needs in benign for text in needs or ("",))),
     )
 
 
@@ -112,35 +123,44 @@ def is_ordinary(text: str) -> bool:
     return any(part in text for part in ORDINARY)
 
 
-class Causes(Sequence[Cause]):
-    """Causes that are made when they are asked for, with their table.
+T = TypeVar("T")
+
+
+class Made(Sequence[T]):
+    """Things that are made when they are asked for.
 
     Args:
         count: How many there are.
         make: Makes one from its index.
-        table: What they look for, made for some fixed literals.
     """
 
-    def __init__(self, count: int, make: Callable[[int], Cause], table: Table) -> None:
-        self._made: list[Cause | None] = [None] * count
-        self.matchers: dict[frozenset[str], Matcher] = {}  # a process may read many logs
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        self._made: list[T | None] = [None] * count
         self._make = make
-        self.table = table
 
     def __len__(self) -> int:
         return len(self._made)
 
     @overload
-    def __getitem__(self, index: int) -> Cause: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Cause, ...]: ...
-    def __getitem__(self, index: int | slice) -> Cause | tuple[Cause, ...]:
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
         if isinstance(index, slice):
             return tuple(self[n] for n in range(*index.indices(len(self))))
         found = self._made[index]
         if found is None:
             found = self._made[index] = self._make(range(len(self))[index])
         return found
+
+
+class Causes(Made[Cause]):
+    """Causes with their table."""
+
+    def __init__(self, count: int, make: Callable[[int], Cause], table: Table) -> None:
+        super().__init__(count, make)
+        self.matchers: dict[frozenset[str], Matcher] = {}  # a process may read many logs
+        self.table = table
 
 
 def matcher_of(causes: Sequence[Cause], fixed: frozenset[str]) -> Matcher:
@@ -180,27 +200,18 @@ class Matcher:
                 *((text.encode(), number) for text, number in zip(added, numbers, strict=True)),
             ),
         )
-        self._patterns, self._owners = table.patterns, table.owners
-        self._always: list[int] = []
-        self._benign: list[int] = []
+        self._patterns, self._owners, self._uses = table.patterns, table.owners, table.uses
+        self._always = [n for n in table.bare if table.uses[n] in _LOOKED_FOR]
+        self._benign = [n for n, use in enumerate(table.uses) if use == Use.BENIGN]
+        self._benign_needs = table.harmless
         self._near = table.near
         self._absent: dict[int, list[int]] = {}
-        for number, pattern in enumerate(table.patterns):
-            if pattern.use == Use.BENIGN:
-                self._benign.append(number)
-            elif pattern.use == Use.ABSENT:
-                self._absent.setdefault(pattern.cause, []).append(number)
-            elif not pattern.needs:
-                self._always.append(number)
-        benign = [table.patterns[number].needs for number in self._benign]
-        # The empty text is in each line: what needs nothing is always tried.
-        self._benign_needs = tuple(dict.fromkeys(t for needs in benign for t in needs or ("",)))
+        for cause, number in table.absent:
+            self._absent.setdefault(cause, []).append(number)
         self._ordinary = table.frequent
         self.frequent = tuple(part.encode() for part in table.frequent)
         # A context without a literal is found only in lines that are read anyway.
-        self.every_line = any(
-            not p.needs and p.use in (Use.MATCH, Use.ABSENT) for p in self._patterns
-        )
+        self.every_line = any(table.uses[n] in (Use.MATCH, Use.ABSENT) for n in table.bare)
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
@@ -247,14 +258,14 @@ class Matcher:
     def _match(
         self, use: Use, text: str, seen: Collection[int] | None
     ) -> Iterator[tuple[int, dict[str, str]]]:
-        owners, patterns, texts = self._owners, self._patterns, self._texts
-        tried = {n for n in self._always if patterns[n].use == use}
+        owners, uses, texts = self._owners, self._uses, self._texts
+        tried = {n for n in self._always if uses[n] == use}
         for number in range(len(owners)) if seen is None else seen:
             if number < len(owners) and texts[number] in text:
-                tried.update([n for n in owners[number] if patterns[n].use == use])
+                tried.update([n for n in owners[number] if uses[n] == use])
         if any(map(text.__contains__, self._ordinary)):
             near = self._with_needs(self._near, text)
-            tried.update([n for n in near if patterns[n].use == use])
+            tried.update([n for n in near if uses[n] == use])
         return self._search(sorted(tried), text) if tried else iter(())
 
     def _search(self, numbers: Collection[int], text: str) -> Iterator[tuple[int, dict[str, str]]]:

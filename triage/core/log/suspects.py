@@ -7,7 +7,6 @@ Not: whether a change helps: only a launch shows that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from triage.core.causes import Cause, Remedy
@@ -118,10 +117,25 @@ def _named(message: str, values: Mapping[str, Value]) -> list[str]:
     for name in values:
         if name in _IDENTITY or ("-" not in name and f"--{name}" not in message):
             continue
-        found = re.search(rf"(?<![\w-])(?:--)?{re.escape(name)}(?![\w-])", normal)
-        if found is not None:
-            places[name] = found.start()
+        place = _place(name, normal)
+        if place >= 0:
+            places[name] = place
     return sorted(places, key=places.__getitem__)
+
+
+def _place(name: str, text: str) -> int:
+    """Where the name stands as a word of its own, with its dashes if it has them; -1: nowhere."""
+    at = text.find(name)
+    while at >= 0:
+        start = at - 2 if text[max(at - 2, 0) : at] == "--" else at
+        if not (_in_a_name(text[start - 1 : start]) or _in_a_name(text[at + len(name) :][:1])):
+            return start
+        at = text.find(name, at + 1)
+    return -1
+
+
+def _in_a_name(char: str) -> bool:
+    return char.isalnum() or char in ("_", "-")
 
 
 def _value(value: Value) -> str | bool:

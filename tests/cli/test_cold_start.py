@@ -1,0 +1,92 @@
+"""What a short command loads and compiles: its start is most of what it takes.
+
+Times are measured by `make bench`; here is what they come from, which no busy machine moves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).parents[2] / "fixtures/cases"
+FAILED = CASES / "graph-capture-oom--one-rank-of-eight/server.log"
+HEALTHY = CASES / "healthy--native-tp2/server.log"
+# Modules of the standard library that take a millisecond or more, and ours that do other work.
+HEAVY = {
+    "ast", "dataclasses", "dis", "hyperscan", "json", "locale", "pathlib", "shlex", "textwrap",
+    "tokenize", "urllib", "yaml", "pydantic", "rich", "jinja2", "numpy", "triage.yamlfile",
+    "triage.knowledge.schema", "triage.render.documents", "triage.launch", "triage.machine",
+}  # fmt: skip
+_PROBE = """
+import re._compiler as compiler, sys
+made, compile_ = [], compiler.compile
+compiler.compile = lambda pattern, flags=0: made.append(pattern) or compile_(pattern, flags)
+import triage.cli
+before = len(made)
+code = triage.cli.run(sys.argv[1:])
+loaded = [m for m in sorted(sys.modules) if type(sys.modules[m]).__name__ != "_Postponed"]
+patterns = len(made) - before
+import json
+print(json.dumps([code, patterns, loaded]), file=sys.stderr)
+"""
+
+
+def probe(*words: str) -> tuple[int, int, set[str]]:
+    """Exit code, patterns compiled beside click's own, and modules of one command."""
+    ours = {"TRIAGE_KNOWLEDGE", "PYTEST_CURRENT_TEST"}
+    env = {name: value for name, value in os.environ.items() if name not in ours}
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, *words], capture_output=True, text=True, check=True, env=env
+    )
+    code, patterns, modules = json.loads(done.stderr.splitlines()[-1])
+    return code, patterns, set(modules)
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "most"), [(FAILED, 10, 90), (HEALTHY, 0, 50)], ids=["failed", "healthy"]
+)
+def test_naming_the_cause_of_a_short_log_loads_nothing_heavy(
+    log: Path, code: int, most: int
+) -> None:
+    found, patterns, modules = probe("classify", str(log))
+    assert found == code
+    assert not HEAVY & modules
+    assert patterns <= most  # of more than 900 that triage has
+
+
+def test_a_postponed_module_is_itself_once_it_is_used() -> None:
+    code = (
+        "import sys, triage.cli, inspect; from triage.cli.postponed import postpone;"
+        "assert 'ast' not in sys.modules; assert inspect.cleandoc(' a') == 'a';"
+        "assert 'ast' in sys.modules; import inspect as again; assert again is inspect;"
+        "assert type(inspect) is type(sys); postpone('inspect'); assert inspect.isclass(int)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_help_is_shown_as_click_shows_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "classify", "--help"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert "Show this message and exit." in done.stdout
+    assert "--knowledge DIR" in done.stdout
+    assert "Use the cause files of DIR too" in done.stdout
+
+
+def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "triage", "classify", "--junit", str(tmp_path), str(FAILED)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "is a directory" in done.stderr
