@@ -12,6 +12,7 @@ values of a class are made without: only what is made often, compared or shown i
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass", "field", "replace"]
@@ -116,8 +117,12 @@ def _later(cls: type, options: dict[str, bool], *, eq: bool, order: bool) -> typ
                 setattr(made, known, shadow.__dict__[known])
         return getattr(made, name)
 
+    if eq and "__eq__" not in own and "__hash__" not in own and names and _is_plain(names, own):
+        methods = _comparison(names)
+        for name in ("__eq__", "__hash__") if options["frozen"] else ("__eq__",):
+            setattr(made, name, methods[name])
     for name in rest:
-        if name not in space:
+        if name not in made.__dict__:
             setattr(made, name, _first_call(complete, name))
     if "__init__" not in space:
         made.__init__ = _first_values(complete, names, own, positions=not options["kw_only"])  # type: ignore[misc]
@@ -135,6 +140,23 @@ def _first_call(complete: Callable[[str], Any], name: str) -> Callable[..., Any]
 
     method.__name__ = name
     return method
+
+
+def _is_plain(names: tuple[str, ...], own: dict[str, Any]) -> bool:
+    """Whether no field asks for more than a default."""
+    fields = [own[name] for name in names if name in own and _is_field(own[name])]
+    usual = {"default", "default_factory"}
+    return all(isinstance(one, _Field) and usual.issuperset(one.options) for one in fields)
+
+
+def _comparison(names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """`__eq__` and `__hash__` over the fields, as `dataclasses` writes them."""
+    values = attrgetter(*names, names[0])  # with one name alone it would give no tuple
+
+    def equal(self: Any, other: object) -> bool:
+        return values(self) == values(other) if type(other) is type(self) else NotImplemented
+
+    return {"__eq__": equal, "__hash__": lambda self: hash(values(self))}
 
 
 def _first_values(
