@@ -39,7 +39,7 @@ def test_the_next_launch_is_told_with_its_reason_and_nothing_is_launched(
     assert told["forecast"]["minutes"] >= 0
     (trial,) = told["trials"]
     assert trial["number"] == 3
-    assert trial["why"].startswith("Does ")
+    assert len(trial["why"]) > 20
     assert {"flag-a", "flag-b"} & set(trial["items"])
     assert trial["config"]["flags"]["model-path"] == "/m"
     assert (session / "journal.jsonl").read_bytes() == before

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triage.core.config import Config, SetEnv, SetFlag
+from triage.core.search.pace import Outlook
 from triage.core.search.recommend import recommend
 from triage.core.trials import Entry, Item, Problem, Seen, Trial
 from triage.render.session_text import (
     WIDTH,
+    closing_text,
     recommendation_text,
     sets_text,
     trial_event,
@@ -141,7 +143,21 @@ def test_a_trial_is_one_line_where_a_line_is_a_record() -> None:
     problem = Problem(
         name="x", baseline=Config.of(), items=(Item(key="ep-size", change=SetFlag("ep-size", "8")),)
     )
-    assert trial_event(entry, 6, problem) == (
+    assert trial_event(entry, Outlook(1, 4, 6, None), problem) == (
         "trial 2/6  + ep-size 8  OTHER_FAILURE  boom in graph-capture  "
-        "(simulated, assumed, 12 s)  why: To see. Really."
+        "(simulated, assumed, 12 s)  left: at most 4 more launches  why: To see. Really."
     )
+
+
+def test_the_end_says_how_surely_what_came_free_and_what_was_not_launched() -> None:
+    asked = replace(OTHER, number=5, rung="resolution", seconds=0.2)
+    found = replace(recommend(PROBLEM, [*JOURNAL, asked]), level="proved")
+    said = " ".join(recommendation_text(found, PROBLEM).split())
+    assert (
+        "claim nothing that keeps more starts: proved, if adding a flag never repairs a failure"
+    ) in said
+    assert "4 launches; 1 answer without a launch" in said
+    assert "not launched: 4 of 8 combinations; " in said
+    assert "2 fail, if adding a flag never repairs a failure; of 2 nothing is known" in said
+    bare = " ".join(closing_text(recommend(PROBLEM, JOURNAL)).split())
+    assert bare.startswith("4 launches in 192 s; no answer came free")

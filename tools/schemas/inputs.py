@@ -71,6 +71,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "cwd": "Folder to start in, relative to this file.",
         "patience": "silent, total, or a phase -> how long it may be quiet (total: last), "
         "in seconds or as 30s, 10m, 2h.",
+        "takes": "How long a launch takes that starts, and one that fails, for the forecast.",
     },
     "BaselinePart": {
         "flags": "Flag, in any spelling that the server takes -> value; true for a switch.",

@@ -127,7 +127,9 @@ class Forecast(Closed):
     most: Count
     """At most, in nine of ten searches."""
     minutes: float | None
-    """Minutes until then, at the mean of the launches so far; null before any."""
+    """Minutes until then; null where nobody knows how long a launch takes."""
+    source: str
+    """Where the seconds of a launch are from; empty if they are not known."""
 
 
 class Ended(Closed):
@@ -269,6 +271,19 @@ class Spent(Closed):
     """What they would have taken, at least: a launch imports the engine before it can refuse."""
 
 
+class Implied(Closed):
+    """Combinations of what is wanted, by what the launches say of each."""
+
+    asked: Count
+    """With an answer."""
+    fails: Count
+    """Not launched; each holds a set that failed, so it fails, if adding a flag never repairs."""
+    starts: Count
+    """Not launched; each lies inside one that started, so it starts, under the same condition."""
+    open: Count
+    """All others."""
+
+
 class Recommendation(Document):
     """The configuration closest to the wanted one that a launch has shown to start."""
 
@@ -278,6 +293,9 @@ class Recommendation(Document):
     """Why the search ended."""
     say: str
     """The whole in one or two sentences."""
+    level: Literal["proved", "97%", "seen", ""]
+    """How surely the goal was reached: proved, if adding a flag never repairs a failure; 97 % under
+    the model; the best seen so far; empty without an answer."""
     simulated: bool
     """Whether the replay engine answered in any trial."""
     keep: Choices
@@ -302,6 +320,9 @@ class Recommendation(Document):
     """The proposed configuration in full; null if none is known to start."""
     spent: Spent
     """What the search cost so far."""
+    implied: Implied | None
+    """Combinations that the rules allow, counted by what the launches say of them; null where there
+    are too many, or launches may lie."""
     proposals: list[Proposal] = []  # noqa: RUF012  pydantic copies it
     """What `triage recommend` prints: what a trial has shown to start, the proposed one first,
     then remedies that nobody tried and that would keep more, each with the command to paste."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,9 @@ from triage.core.hide import hide_problem
 from triage.errors import Inconclusive, UsageError, hint
 
 if TYPE_CHECKING:
+    from triage.core.search.pace import Outlook
     from triage.core.search.recommend import Recommendation
-    from triage.core.trials import Done
+    from triage.core.trials import Done, Entry
     from triage.recipe import Recipe
     from triage.session.search import Search, Talk
     from triage.store import Journal, SessionFolder
@@ -143,23 +144,59 @@ def _save(recipe: Recipe, target: Path) -> int:
 
 
 def _dry_run(search: Search) -> int:
-    """The launches that would be made, as commands and as a tree; nothing is launched."""
-    import shlex
-
+    """The launches that would be made, as a tree and as commands; nothing is launched."""
     from triage.core.config import argv
-    from triage.core.search.plan import decision_lines, forecast
+    from triage.core.search.tree import decision_lines
+    from triage.render.session_text import pasted
     from triage.session.places import shown_before
 
     problem, setup = hide_problem(search.recipe.problem), search.setup
-    low, high = forecast(problem)
-    console.answer(f"{low} to {high} launches; nothing is launched now.\n")
+    console.answer(f"{_Forecast(search, []).first()}\nNothing is launched now.\n")
     _foresee(search)
     console.answer("\n".join(decision_lines(problem)))
-    console.answer("\nThe baseline and the wanted configuration, as they would be launched:")
-    for keys in (frozenset[str](), problem.keys()):
+    if search.recipe.at_once > 1:
+        console.answer(
+            f"\nWith {search.recipe.at_once} launches at the same time each is chosen beside those "
+            "in flight."
+        )
+    for name, keys in (("The baseline", frozenset[str]()), ("All that is wanted", problem.keys())):
         words = [*shown_before(setup.place), *setup.program, *argv(problem.config(keys))]
-        console.answer(shlex.join(words))
+        console.answer(f"\n{name}, as it would be launched:\n{pasted(words)}")
     return 0
+
+
+class _Forecast:
+    """What a search still takes, as its journal grows; launches, and minutes where known."""
+
+    def __init__(self, search: Search, entries: Sequence[Entry], own: Path | None = None) -> None:
+        from triage.session.pace import known_before
+
+        self.problem, self.entries = search.recipe.problem, entries
+        self.nodes = search.recipe.at_once
+        self.before = known_before(search, own)
+
+    def now(self) -> Outlook:
+        """After the entries that there are by now."""
+        from triage.core.search.pace import filled, outlook, pace_of
+
+        pace = filled(pace_of(self.entries, "as in this search so far"), self.before)
+        return outlook(self.problem, self.entries, pace, self.nodes)
+
+    def first(self) -> str:
+        """The forecast in a line, before anything is launched or when a search goes on."""
+        from triage.core.search.pace import filled, pace_of, span
+
+        pace = filled(pace_of(self.entries, "as in this search so far"), self.before)
+        ahead = self.now()
+        more = " more" if self.entries else ""
+        said = f"forecast: {ahead.fewest} to {ahead.most}{more} launches"
+        if ahead.fewest == ahead.most:
+            said = f"forecast: {ahead.most}{more} launch{'' if ahead.most == 1 else 'es'}"
+        at_once = f" on {self.nodes} nodes" if self.nodes > 1 else ""
+        if ahead.minutes is None:
+            return f"{said}{at_once}; how long one takes is not known yet"
+        low, high = (span(minutes) for minutes in ahead.minutes)
+        return f"{said}{at_once}, {low if low == high else f'{low} to {high}'} ({pace.say()})"
 
 
 def _bisect(
@@ -178,10 +215,11 @@ def _bisect(
     from triage.session.stored import open_session
 
     session, journal = open_session(search, folder, fresh=fresh)
-    _announce(search, session, journal)
+    ahead = _Forecast(search, journal.entries, session.path)
+    _announce(search, session, ahead)
     if not no_doctor and session.facts.get("ended") != "found":
         _examine(search, session)
-    with _talk(search, journal, color) as talk:
+    with _talk(search, journal, ahead, color) as talk:
         done, found = bisect(search, session, journal, talk)
     console.talk("")
     if as_json:
@@ -193,22 +231,17 @@ def _bisect(
     )
 
 
-def _announce(search: Search, session: SessionFolder, journal: Journal) -> None:
+def _announce(search: Search, session: SessionFolder, ahead: _Forecast) -> None:
     """Where the session lies, before anything that takes long, and what it will cost."""
-    from triage.core.search.plan import forecast, minutes_left
-
-    low, high = forecast(search.recipe.problem)
     simulated = " (simulated)" if search.replay else ""
     console.talk(f"session: {session.path}{simulated}")
     if session.facts.get("ended") == "found":
         console.talk("this search has its answer; --fresh launches anew")
-    elif journal.entries:
-        console.talk(f"resumed with {len(journal.entries)} finished trials")
-        _, most = forecast(search.recipe.problem, journal.entries)
-        if minutes := minutes_left(journal.entries, most):
-            console.talk(f"forecast: at most {most} trials in all, {minutes:.0f} minutes more")
-    else:
-        console.talk(f"forecast: {low} to {high} launches")
+        return
+    if ahead.entries:
+        console.talk(f"resumed with {len(ahead.entries)} finished trials")
+    console.talk(ahead.first())
+    if not ahead.entries:
         _foresee(search)
 
 
@@ -242,21 +275,19 @@ def _examine(search: Search, session: SessionFolder) -> None:
 
 
 @contextmanager
-def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
+def _talk(search: Search, journal: Journal, ahead: _Forecast, color: str) -> Iterator[Talk]:
     """One line a trial; in a terminal also a table of the trials and what goes on meanwhile."""
     import sys
 
     from triage.cli.live import Screen
-    from triage.core.search.plan import forecast
-    from triage.core.trials import Entry, Seen, Trial
+    from triage.core.trials import Seen, Trial
     from triage.render.session_text import trial_event
     from triage.session.search import Talk
 
     problem = hide_problem(search.recipe.problem)
-    _, most = forecast(problem)
     on = console.coloured(color, stream="stderr")
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with Screen(problem, journal.entries, most=most, colour=on) as screen:
+        with Screen(problem, journal.entries, ahead.now, colour=on) as screen:
             yield Talk(
                 starting=screen.starting,
                 finished=screen.finished,
@@ -271,7 +302,7 @@ def _talk(search: Search, journal: Journal, color: str) -> Iterator[Talk]:
         """A line is written once the answer is there."""
 
     def finished(entry: Entry) -> None:
-        console.talk(trial_event(entry, most, problem), styles[entry.seen], on=on)
+        console.talk(trial_event(entry, ahead.now(), problem), styles[entry.seen], on=on)
 
     def note(text: str) -> None:
         console.talk(f"note: {text}")

@@ -7,6 +7,7 @@ Not: choosing words (triage.render).
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
+    from triage.core.search.pace import Outlook
     from triage.core.trials import Entry, Problem, Trial
 
 
@@ -25,12 +27,20 @@ class Screen:
     Args:
         problem: Without secrets.
         entries: The journal, which grows meanwhile.
-        most: The forecast's upper end.
+        ahead: Asked for what the search still takes, whenever a launch has ended.
         colour: Whether the verdicts are painted.
     """
 
-    def __init__(self, problem: Problem, entries: list[Entry], *, most: int, colour: bool) -> None:
-        self._problem, self._entries, self._most = problem, entries, most
+    def __init__(
+        self,
+        problem: Problem,
+        entries: list[Entry],
+        ahead: Callable[[], Outlook],
+        *,
+        colour: bool,
+    ) -> None:
+        self._problem, self._entries, self._ahead = problem, entries, ahead
+        self._left = ahead()
         self._running: dict[int, frozenset[str]] = {}
         self._does: dict[int, str] = {}  # of each launch that goes on
         self._event = ""
@@ -66,7 +76,7 @@ class Screen:
         from triage.render.session_text import trial_head
 
         self._running[number], self._does[number], self._event = trial.items, "", ""
-        self._print(trial_head(trial, number, self._most, self._problem))
+        self._print(trial_head(trial, number, self._left.total, self._problem))
 
     def finished(self, entry: Entry) -> None:
         """A launch has ended: say what it showed."""
@@ -84,6 +94,7 @@ class Screen:
         self._does.pop(entry.number, None)
         self._event = ""
         self._print(trial_line(entry, numbered=not alone), styles[entry.seen])
+        self._left = self._ahead()
 
     def event(self, text: str) -> None:
         """What goes on beside the launches."""
@@ -113,4 +124,5 @@ class Screen:
         lines = [*map(console.harmless, shown)]
         lines += [f"  trial {number}: {text}" for number, text in sorted(does.items())]
         lines += [f"  {self._event}"] if self._event or not does else []
+        lines.append(f"  {self._left.say()}")
         return Text("\n".join(line[:width] for line in lines), no_wrap=True, overflow="crop")

@@ -30,9 +30,12 @@ def command(
     """
     from dataclasses import replace
 
-    from triage.core.search.plan import decision_lines, forecast, next_trials
+    from triage.core.search.pace import filled, outlook, pace_of
+    from triage.core.search.plan import next_trials
+    from triage.core.search.tree import decision_lines
     from triage.core.trials import Done
     from triage.render.plan_document import plan_document, plan_text
+    from triage.session.pace import known_before
     from triage.session.stored import reopen
     from triage.store import newest_session
 
@@ -49,11 +52,14 @@ def command(
         )
         step = next_trials(problem, made, nodes)
     trials = () if isinstance(step, Done) else step
-    ahead = forecast(problem, made)
+    pace = filled(pace_of(made, "as in this search so far"), known_before(search, path))
+    ahead, source = outlook(problem, made, pace, nodes), pace.say()
     if as_json:
-        console.document(plan_document(path, problem, made, trials, ended=ended, ahead=ahead))
+        console.document(
+            plan_document(path, problem, made, trials, ended=ended, ahead=ahead, source=source)
+        )
     else:
-        console.answer(plan_text(problem, made, trials, ended=ended, ahead=ahead))
+        console.answer(plan_text(problem, made, trials, ended=ended, ahead=ahead, source=source))
         if depth > 1:
             console.answer("\n".join(decision_lines(problem, depth, made)))
     return console.code(0, exit_zero=exit_zero)

@@ -102,6 +102,7 @@ class Recipe:
 
     `target` is where a launch is made: process, systemd, container or slurm; the four fields
     behind it say how (schema.py), and are kept whatever the target is.
+    `takes` are the seconds of a launch that starts and of one that fails, for the forecast.
     `at_once` launches are made at the same time; `devices` are the GPUs of each, where they
     share a machine.
     `command` is what stands before the server's flags. `cwd` and `landscape`
@@ -128,6 +129,7 @@ class Recipe:
     env: tuple[tuple[str, str], ...] = ()
     cwd: Path = Path()
     patience: Patience = field(default_factory=Patience)
+    takes: tuple[float | None, float | None] = (None, None)
     repairs: tuple[Repair, ...] = ()
     ranges: tuple[Range, ...] = ()
     confirm: Confirm = Confirm()

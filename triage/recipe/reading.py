@@ -73,6 +73,7 @@ class _Reading:
             env=tuple(sorted((name, str(value)) for name, value in launch.env.items())),
             cwd=_below(folder, launch.cwd),
             patience=self._patience(),
+            takes=self._takes(),
             repairs=self._repairs(),
             ranges=self._ranges(),
             confirm=Confirm(
@@ -275,6 +276,16 @@ class _Reading:
         total_s = seconds.pop("total", Patience().total_s)
         settle_s = seconds.pop("settle", Patience().settle_s)
         return Patience(silent_s=silent_s, total_s=total_s, settle_s=settle_s, phases=seconds)
+
+    def _takes(self) -> tuple[float | None, float | None]:
+        """Seconds of a launch that starts, and of one that fails; None where nothing is said."""
+        seconds: dict[str, float] = {}
+        for name, given in self.file.launch.takes.items():
+            try:
+                seconds[name] = parse_duration(given)
+            except ValueError as error:
+                self._wrong(("launch", "takes", name), str(error))
+        return seconds.get("starts"), seconds.get("fails")
 
     def _repairs(self) -> tuple[Repair, ...]:
         repairs = []

@@ -38,6 +38,7 @@ class LaunchPart(_Strict):
     env: dict[Text, str | int | float] = Field(default_factory=dict)
     cwd: Text = "."
     patience: dict[str, Duration] = Field(default_factory=dict)
+    takes: dict[Literal["starts", "fails"], Duration] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _apart(self) -> Self:

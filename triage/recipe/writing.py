@@ -76,6 +76,8 @@ def _launch(recipe: Recipe) -> list[str]:
     patience = recipe.patience
     seconds = {"silent": patience.silent_s, "total": patience.total_s}
     seconds |= {"settle": patience.settle_s, **patience.phases}
+    pairs = zip(("starts", "fails"), recipe.takes, strict=True)
+    takes = [f"{name}: {value!r}" for name, value in pairs if value is not None]
     waits = ", ".join(f"{name}: {value!r}" for name, value in seconds.items())
     return [
         "launch:",
@@ -89,6 +91,7 @@ def _launch(recipe: Recipe) -> list[str]:
         f"  env: {_flow(dict(recipe.env), words=True)}",
         f"  cwd: {_text(str(recipe.cwd))}",
         f"  patience: {{{waits}}}  # seconds",
+        *([f"  takes: {{{', '.join(takes)}}}  # seconds"] if takes else []),
     ]
 
 

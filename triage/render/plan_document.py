@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from triage.core.search.explain import what
-from triage.core.search.plan import minutes_left
+from triage.core.search.pace import Outlook, span
 from triage.core.trials import Done, Entry, Problem, Trial
 from triage.render.documents import Json, config_document
 
@@ -22,7 +22,8 @@ def plan_document(
     trials: Sequence[Trial],
     *,
     ended: Done | None,
-    ahead: tuple[int, int],
+    ahead: Outlook,
+    source: str,
 ) -> dict[str, Json]:
     """`triage.plan/1`: the next trials and why, or why there is none.
 
@@ -32,9 +33,10 @@ def plan_document(
         journal: What was launched so far.
         trials: What the planner asks for, also if it has to end before.
         ended: Why nothing is launched any more.
-        ahead: Launches of the whole search: the fewest, and the most in 9 of 10 cases.
+        ahead: What is left of the search.
+        source: Where the seconds of a launch are from, "" if they are not known.
     """
-    minutes = minutes_left(journal, ahead[1])
+    minutes = ahead.minutes
     return {
         "schema": "triage.plan/1",
         "session": str(session),
@@ -42,9 +44,10 @@ def plan_document(
         "goal": problem.goal,
         "made": len(journal),
         "forecast": {
-            "fewest": ahead[0],
-            "most": ahead[1],
-            "minutes": None if minutes is None else round(minutes, 1),
+            "fewest": len(journal) + ahead.fewest,
+            "most": ahead.total,
+            "minutes": None if minutes is None else round(minutes[1], 1),
+            "source": source,
         },
         "trials": [
             {
@@ -68,12 +71,13 @@ def plan_text(
     trials: Sequence[Trial],
     *,
     ended: Done | None,
-    ahead: tuple[int, int],
+    ahead: Outlook,
+    source: str,
 ) -> str:
     """The same for people."""
-    minutes = minutes_left(journal, ahead[1])
-    long = "" if minutes is None else f", {minutes:.0f} minutes more at most"
-    lines = [f"{len(journal)} trials made; {ahead[0]} to {ahead[1]} in all{long}."]
+    long = "" if ahead.minutes is None else f", {span(ahead.minutes[1])} more at most ({source})"
+    fewest = len(journal) + ahead.fewest
+    lines = [f"{len(journal)} trials made; {fewest} to {ahead.total} in all{long}."]
     if ended is not None:
         lines = [f"{len(journal)} trials made; it has ended ({ended.reason}): {ended.say}"]
     for place, trial in enumerate(trials, 1):

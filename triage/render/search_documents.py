@@ -72,6 +72,7 @@ def recommendation_document(found: Recommendation) -> dict[str, Json]:
         "schema": "triage.recommendation/1",
         "reason": found.reason,
         "say": found.say,
+        "level": found.level,
         "simulated": found.simulated,
         "keep": [_choice(choice) for choice in found.keep],
         "drop": [_choice(choice) for choice in found.drop],
@@ -93,6 +94,14 @@ def recommendation_document(found: Recommendation) -> dict[str, Json]:
             "seconds": round(found.spent.seconds, 1),
             "saved_launches": found.spent.saved_launches,
             "saved_seconds": round(found.spent.saved_s, 2),
+        },
+        "implied": None
+        if found.implied is None
+        else {
+            "asked": found.implied.asked,
+            "fails": found.implied.fails,
+            "starts": found.implied.starts,
+            "open": found.implied.open,
         },
     }
 

@@ -7,10 +7,14 @@ Not: printing (triage.cli) or Markdown (markdown.py).
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from triage.core.search.explain import what
 from triage.core.search.journal import signature
+from triage.core.search.pace import Outlook
+from triage.core.search.plan import LEVELS
 from triage.core.search.recommend import Choice, Recommendation
 from triage.core.search.rungs import MASKS, Spent
 from triage.core.trials import Entry, FailingSet, Problem, Seen, Trial
@@ -19,6 +23,13 @@ from triage.core.wording import braces, moved_text, spell, spell_setting
 from triage.render.markdown import visible
 
 WIDTH = 80
+# What a search for each goal claims in the end, followed by how surely.
+CLAIMS = {
+    "best": "nothing that keeps more starts",
+    "first": "with any flag less it does not fail",
+    "all": "these are all the failing sets",
+}
+MANY = 3  # items of a trial; of more, those that are left out may be fewer to name
 LATER = "  "  # before the second and later lines of one thing
 
 
@@ -63,12 +74,12 @@ def _confounded(entry: Entry) -> list[str]:
     return [_indented(f"confounded: {'; '.join(map(moved_text, entry.moved))}", LATER * 2)]
 
 
-def trial_event(entry: Entry, most: int, problem: Problem) -> str:
+def trial_event(entry: Entry, ahead: Outlook, problem: Problem) -> str:
     """A finished trial on one line, however long: what, verdict, seconds, and why.
 
-    For logs and pipes, where a line is a record. `most` is the forecast's upper end.
+    For logs and pipes, where a line is a record. `ahead` is what the search takes after it.
     """
-    of = f"/{most}" if entry.number <= most else ""
+    of = f"/{ahead.total}" if entry.number <= ahead.total else ""
     shown = [f"trial {entry.number}{of}", _what(entry.items, problem), _verdict(entry)]
     if entry.seen is Seen.FAILS:
         shown.append(f"{signature(entry)} in {entry.phase}")
@@ -77,7 +88,7 @@ def trial_event(entry: Entry, most: int, problem: Problem) -> str:
     shown.append(f"({_origin(entry)}{format_seconds(entry.seconds)})")
     if entry.moved:
         shown.append(f"confounded: {'; '.join(map(moved_text, entry.moved))}")
-    return _line(f"{'  '.join(shown)}  why: {entry.why}")
+    return _line(f"{'  '.join(shown)}  left: {ahead.say()}  why: {entry.why}")
 
 
 def trials_text(problem: Problem, journal: Sequence[Entry]) -> str:
@@ -106,6 +117,9 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
     """The proposal, its failing sets and how far the evidence goes."""
     mark = "simulated: " if found.simulated else ""
     parts = [_wrapped(f"{mark}{found.say}", "  ")]
+    if found.level:
+        claim = f"{CLAIMS[problem.goal]}: {LEVELS[found.level]}"
+        parts.append(_wrapped(f"  claim   {claim}", " " * 10))
     for word, choices in (
         ("keep", found.keep),
         ("drop", found.drop),
@@ -119,8 +133,7 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
     if found.claims:
         parts += ["", "how far this is supported"]
         parts += [_wrapped(f"  {c.kind.value:9s}  {c.say}", " " * 13) for c in found.claims]
-    if found.spent.asked:
-        parts += ["", spent_text(found.spent)]
+    parts += ["", closing_text(found)]
     if found.alternatives:
         parts += ["", "also started"]
         parts += [
@@ -130,6 +143,30 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
             for one in found.alternatives
         ]
     return "\n".join(parts)
+
+
+def closing_text(found: Recommendation) -> str:
+    """What the answer cost, what came free, and what was not launched as it is implied."""
+    spent = found.spent
+    lines = [spent_text(spent)]
+    if not spent.asked:
+        many = f"{spent.launches} launch{'' if spent.launches == 1 else 'es'}"
+        lines = [f"{many} in {format_seconds(spent.seconds)}; no answer came free"]
+    if (left := found.implied) is not None and (left.fails or left.starts or left.open):
+        told = [f"{left.fails} fail"] if left.fails else []
+        told += [f"{left.starts} start"] if left.starts else []
+        sure = f"{' and '.join(told)}, if adding a flag never repairs a failure" if told else ""
+        rest = f"of {left.open} nothing is known" if left.open else ""
+        if left.open and found.level == "proved":
+            rest += ", and none of them keeps more"
+        lines.append(
+            _wrapped(
+                f"not launched: {left.total - left.asked} of {left.total} combinations; "
+                + "; ".join(filter(None, (sure, rest))),
+                LATER,
+            )
+        )
+    return "\n".join(lines)
 
 
 def spent_text(spent: Spent) -> str:
@@ -172,10 +209,22 @@ def _origin(entry: Entry) -> str:
 
 
 def _what(keys: Iterable[str], problem: Problem) -> str:
-    """What is on top of the baseline, in the order of the problem."""
-    chosen = set(keys)
+    """What is on top of the baseline, or of many items what of all that is wanted is not."""
+    chosen = frozenset(keys)
     names = [spell(i.change) for i in problem.choices() if i.key in chosen]
-    return f"+ {', '.join(names)}" if names else "the baseline"
+    if len(names) <= MANY:
+        return f"+ {', '.join(names)}" if names else "the baseline"
+    return what(problem, chosen)
+
+
+def pasted(words: Sequence[str]) -> str:
+    """A command to paste, over as many lines of the terminal as it needs."""
+    lines = [""]
+    for word in map(shlex.quote, words):
+        if lines[-1] and len(lines[-1]) + len(word) + len(LATER) > WIDTH - 1:
+            lines.append(LATER)
+        lines[-1] += word if not lines[-1].strip() else f" {word}"
+    return " \\\n".join(lines)
 
 
 def _cut(text: str, width: int) -> str:

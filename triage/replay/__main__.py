@@ -9,6 +9,7 @@ or landscape, 65 the landscape has no entry for this configuration.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -18,9 +19,10 @@ from triage.replay.arguments import Refused, parse_arguments, server_args, whole
 from triage.replay.cast import Cast
 from triage.replay.landscape import load_landscape
 from triage.replay.manner import Manner
-from triage.replay.script import ranks_of, write_script
+from triage.replay.script import mean_seconds, ranks_of, write_script
 from triage.replay.stage import Clock, say
 
+SECONDS = "--seconds"  # say how long launches take, play none
 USAGE = "usage: python -m triage.replay --landscape FILE [--speed S] -- <server args>"
 REFUSED = 65  # "data error" of sysexits.h: the landscape has no such point
 MAX_RANKS = 64
@@ -29,6 +31,8 @@ MAX_RANKS = 64
 def main(argv: list[str]) -> int:
     """Act out one launch; returns only if it did not begin."""
     try:
+        if argv[:1] == [SECONDS]:
+            return _tell(*_own_options([*argv[1:], "--"])[:2])
         path, speed, words = _own_options(argv)
         return _launch(path, speed, words)
     except UsageError as error:
@@ -71,6 +75,17 @@ def _speed(text: str) -> float:
     if not 0 < speed <= 1e6:  # noqa: PLR2004  beyond it sleeping is off anyway; nan fails too
         raise UsageError(f"--speed {text}: a number above 0 and at most 1000000 is needed")
     return speed
+
+
+def _tell(path: Path, speed: float) -> int:
+    """Print the mean seconds of launches that start, and of those that end by themselves."""
+    starts, fails = mean_seconds(load_landscape(path))
+    told = {
+        "starts": None if starts is None else starts / speed,
+        "fails": None if fails is None else fails / speed,
+    }
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    return 0
 
 
 def _launch(path: Path, speed: float, words: list[str]) -> int:

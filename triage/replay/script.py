@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from statistics import fmean
 
 from triage.replay.landscape import RANK_PHASES, FrameAt, Landscape, LandscapeEntry
 from triage.replay.wording import (
@@ -103,6 +104,24 @@ def write_script(
     if "warmup-request" not in seconds:
         acts += _open(seconds, clock)
     return (*acts, Act(clock, MAIN, Do.SERVE))
+
+
+def mean_seconds(landscape: Landscape) -> tuple[float | None, float | None]:
+    """Mean seconds, at speed 1, of the launches that start and of those that end; None: none do.
+
+    How long a silent one lasts is not in the landscape: whoever waits for it has the patience.
+    """
+    ranks = ranks_of(1, 1, 1)
+    took: dict[bool, list[float]] = {True: [], False: []}
+    for entry in landscape.entries:
+        if entry.ends != "hang":
+            try:
+                last = write_script(landscape, entry, ranks)[-1]
+            except ValueError:  # of a rank that only a larger launch has
+                continue
+            took[entry.ends == "starts"].append(last.at)
+    starts, ends = (fmean(took[how]) if took[how] else None for how in (True, False))
+    return starts, ends
 
 
 def _launcher_acts(entry: LandscapeEntry) -> list[Act]:

@@ -5,6 +5,7 @@ from triage.store.folder import (
     find_session,
     newest_session,
     session_of,
+    sessions,
     write_document,
 )
 from triage.store.journal import Journal
@@ -15,5 +16,6 @@ __all__ = [
     "find_session",
     "newest_session",
     "session_of",
+    "sessions",
     "write_document",
 ]

@@ -198,6 +198,11 @@ def find_session(digest: str) -> Path | None:
     return None
 
 
+def sessions() -> list[SessionFolder]:
+    """The sessions of the current directory, oldest first."""
+    return _sessions(sessions_root())
+
+
 def _sessions(root: Path) -> list[SessionFolder]:
     """The sessions below a folder, oldest first; damaged ones are passed over."""
     found = []

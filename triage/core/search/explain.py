@@ -20,7 +20,8 @@ from triage.core.wording import join, listed
 TOLD = 0.08  # an answer less likely than this is not spelled out
 ANSWERS = 2  # so many are, the likeliest
 MOSTLY = 0.5
-NAMED = 3  # items; more of a cause's are counted
+NAMED = 60  # letters of a cause's items; of a longer one all but the first are counted
+WIDEST = 220  # letters of a reason
 
 
 def what(problem: Problem, keys: Iterable[str]) -> str:
@@ -39,50 +40,45 @@ def what(problem: Problem, keys: Iterable[str]) -> str:
 
 
 def why(belief: Belief, decision: Decision, problem: Problem) -> str:
-    """The reason of a launch, ending with what its answers would mean."""
+    """The reason of a launch, and what its likely answers would mean; what it has is not said."""
     mask = decision.mask or 0
     keys = belief.space.items(mask)
-    said = what(problem, keys)
-    worth = f"{problem.weight(keys):g} of {problem.weight(problem.keys()):g} by weight"
+    worth = f"keeps {problem.weight(keys):g} of {problem.weight(problem.keys()):g}"
     match decision.kind:
         case "finish":
-            share = _share(belief, mask)
-            lead = f"Does {said} start ({worth})? {share}"
+            lead = f"{_share(belief, mask)}; {worth}."
         case "bar":
-            lead = f"Does {said} fail? Then nothing that holds it needs a launch."
+            lead = "If it fails, nothing that holds it needs a launch."
         case "cause":
-            lead = f"Does {said} fail by itself? It is what the answers so far point at."
+            lead = "What the answers so far point at: does it fail by itself?"
         case "again":
-            lead = f"Once more {said}: two answers contradict each other, and this one may be luck."
+            lead = "Once more: two answers contradict each other, and this one may be luck."
         case "beside":
-            lead = f"Does {said} start? At the same time, it tells most beside the others."
+            lead = "At the same time: it tells most beside the others."
         case "between":
-            lead = f"Does {said} start? A flag that is wanted repairs a failure; this tells which."
+            lead = "A flag that is wanted repairs a failure; this tells which."
         case "audit":
-            lead = (
-                f"Does {said} start ({worth})? It holds a set that failed, so it fails if adding "
-                "a flag never repairs a failure."
-            )
+            lead = f"It holds a set that failed: does a flag repair that? It {worth}."
         case "reduce":
-            lead = (
-                f"Does {said} fail? No cause of a few flags explains the answers, so what fails "
-                "is halved."
-            )
+            lead = "No cause of a few flags explains the answers, so what fails is halved."
         case _:
-            lead = f"Does {said} start? It halves what is still possible."
-    return " ".join([lead, *_answers(belief, mask)])
+            lead = "It halves what is still possible."
+    ends = decision.kind == "finish" and "nothing better is likely then"
+    return " ".join([lead, *_answers(belief, mask, WIDEST - len(lead), ends or "")])
 
 
 def _share(belief: Belief, mask: int) -> str:
     at = np.nonzero(belief.actions.mask == np.uint64(mask))[0]
     if not len(at) or not belief.explained:
-        return "Nothing worth more can start." if belief.best is None else ""
-    chance = float(belief.actions.share[at[0]])
-    return f"It is the best configuration in {chance:.0%} of what is still possible."
+        return "Nothing worth more can start"
+    return f"The best in {float(belief.actions.share[at[0]]):.0%} of what is still possible"
 
 
-def _answers(belief: Belief, mask: int) -> list[str]:
-    """What a start, and the failures that are likely, would point at; the rest in one clause."""
+def _answers(belief: Belief, mask: int, room: int, ends: str) -> list[str]:
+    """What a start, and the failures that are likely, would point at, in so many letters.
+
+    `ends` is what a start would mean if it is likely to end the search.
+    """
     h = belief.hypotheses
     if not belief.explained:
         return []
@@ -90,44 +86,66 @@ def _answers(belief: Belief, mask: int) -> list[str]:
     names = belief.evidence.names
     groups: dict[str, np.ndarray] = {}
     for code in np.unique(codes).tolist():
-        if code > len(names):
-            answer = "if it fails in a new way"
-        else:
-            answer = f"if it fails with {names[code - 1]}" if code else "if it starts"
+        answer = (
+            names[code - 1] if 0 < code <= len(names) else "a new failure" if code else "starts"
+        )
         groups[answer] = groups.get(answer, np.zeros(len(h), dtype=bool)) | (codes == code)
     told = sorted(
         ((float(h.weight[rows].sum()), answer) for answer, rows in groups.items()), reverse=True
-    )
-    said = [
-        f"{answer} ({chance:.0%}), {_points_at(belief, groups[answer])}"
-        for chance, answer in told[:ANSWERS]
+    )[:ANSWERS]
+    means = [
+        (answer, chance, *_points_at(belief, groups[answer]))
+        for chance, answer in told
         if chance >= TOLD
     ]
-    text = "; ".join(said)
-    return [f"{text[0].upper()}{text[1:]}."] if text else []
+    if ends:
+        means = [
+            (answer, chance, "", ends) if answer == "starts" else (answer, chance, failure, cause)
+            for answer, chance, failure, cause in means
+        ]
+    if len(means) == ANSWERS and means[0][2:] == means[1][2:] and means[0][3]:
+        either = " or ".join(f"{answer} ({chance:.0%})" for answer, chance, _, _ in means)
+        return [_sentence(f"{either}: {means[0][2]} is probably {means[0][3]}")]
+    found: list[str] = []
+    last = ""
+    for answer, chance, failure, cause in means:
+        # A name that was just said is not said again.
+        shown = "that" if failure and failure in (answer, last) else failure
+        said = f"{shown} is probably {cause}" if failure else cause
+        text = _sentence(f"{answer} ({chance:.0%}): {said}")
+        last = failure
+        if found and len(" ".join([*found, text])) > room:
+            break
+        found.append(text)
+    return [" ".join(found)] if found else []
 
 
-def _points_at(belief: Belief, rows: np.ndarray) -> str:
-    """The likeliest cause if most of these hypotheses share one, or how many are left."""
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text.startswith(("starts", "a new")) else f"{text}."
+
+
+def _points_at(belief: Belief, rows: np.ndarray) -> tuple[str, str]:
+    """(failure, its likeliest cause) if most of these hypotheses share one; else ("", in words)."""
     h = belief.hypotheses
     seen = rows[:, None] & (h.mask != NEVER) & (h.failure != UNSEEN)
     weight = np.broadcast_to(h.weight[:, None], seen.shape)[seen]
     pairs = np.stack([h.place[seen], h.failure[seen]], axis=1)
     kinds, back = np.unique(pairs, axis=0, return_inverse=True)
     if not len(kinds):
-        return "the cause is one not seen yet"
+        return "", "the cause is one not seen yet"
     chances = np.bincount(back.ravel(), weights=weight) / float(h.weight[rows].sum())
     top = int(chances.argmax())
     if chances[top] < MOSTLY:
-        return f"{len(set(kinds[:, 0].tolist()))} possible causes are left"
+        return "", f"{len(set(kinds[:, 0].tolist()))} causes are left"
     place, d = kinds[top].tolist()
     mask = int(candidates_of(belief.space).masks[place])
-    return f"{belief.evidence.names[d]} is probably {_cause(belief, mask)}"
+    return belief.evidence.names[d], _cause(belief, mask)
 
 
 def _cause(belief: Belief, mask: int) -> str:
     space = belief.space
     keys = [space.keys[j] for j in space.bits(mask & ~space.repairs)]
-    if len(keys) > NAMED:
-        return f"a set of {len(keys)} flags with {keys[0]}"
-    return " + ".join(keys)
+    said = " + ".join(keys)
+    if len(keys) > 1 and len(said) > NAMED:
+        return f"{keys[0]} + {len(keys) - 1} more"
+    return said

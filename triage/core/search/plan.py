@@ -1,7 +1,7 @@
 """Choose the next launch of a search, and say why; or say that it has ended.
 
 In:  a Problem and its journal, nothing else: resuming is calling it again.
-Out: Trials, each with its reason, or Done; a forecast and a tree for a dry run.
+Out: Trials, each with its reason, or Done; a forecast.
 Not: launching (triage.session) or reading a log (triage.core.log).
 """
 
@@ -348,14 +348,6 @@ def forecast(problem: Problem, journal: Sequence[Entry] = ()) -> tuple[int, int]
     return min(len(journal) + 1, most), most
 
 
-def minutes_left(journal: Sequence[Entry], most: int) -> float | None:
-    """Minutes until `most` trials are made, at the mean of the launches so far; None before any."""
-    launched = [entry.seconds for entry in journal if entry.rung == "full"]
-    if not launched:
-        return None
-    return max(0, most - len(journal)) * sum(launched) / len(launched) / 60
-
-
 def _unopened(problem: Problem) -> Belief:
     """What would be believed if all that is wanted failed, nobody knows how."""
     wanted = heaviest(distinct(problem)) or NOTHING
@@ -375,34 +367,3 @@ def _most(belief: Belief) -> int:
     if not belief.explained or worthiest(belief.space, belief.bars()) is None:
         return 1
     return ceil(1.5 * belief.open + 3)
-
-
-def decision_lines(
-    problem: Problem, depth: int = 4, journal: Sequence[Entry] = ()
-) -> tuple[str, ...]:
-    """The next `depth` launches as a tree: what is launched, and what follows each answer.
-
-    Lines without trailing space, two spaces an answer; items are named as keys.
-    """
-    return tuple(_tree(problem, tuple(journal), depth, ""))
-
-
-def _tree(problem: Problem, journal: tuple[Entry, ...], depth: int, indent: str) -> list[str]:
-    step = next_trials(problem, journal)
-    if isinstance(step, Done):
-        return [f"{indent}end ({step.reason}): {step.say}"]
-    trial = step[0]
-    lines = [f"{indent}launch {len(journal) + 1}: {what(problem, trial.items)}"]
-    if depth <= 1:
-        return [*lines, f"{indent}  ..."]
-    answers: list[tuple[str, Seen, str | None]] = [("starts", Seen.STARTS, None)]
-    if trial.searching is None:
-        answers.append(("fails (call it A)", Seen.FAILS, "A"))
-    else:
-        answers.append((f"fails with {trial.searching}", Seen.FAILS, trial.searching))
-        answers.append(("fails with B, another failure", Seen.FAILS, "B"))
-    for say, seen, sig in answers:
-        entry = Entry(number=len(journal) + 1, items=trial.items, seen=seen, signature=sig)
-        lines.append(f"{indent}  {say}:")
-        lines += _tree(problem, (*journal, entry), depth - 1, f"{indent}    ")
-    return lines

@@ -14,6 +14,7 @@ from triage.core.causes import Cause
 from triage.core.config import Config, SetEnv, SetFlag, UnsetEnv, UnsetFlag, Value, apply
 from triage.core.search.belief import belief_of
 from triage.core.search.claims import Claim, claims_of
+from triage.core.search.implied import Implied, implied
 from triage.core.search.journal import Known, read_journal
 from triage.core.search.plan import next_trials
 from triage.core.search.reduce import failing_sets
@@ -56,11 +57,13 @@ class Recommendation:
 
     `config` is None if no configuration is known to start. `reason` is that of
     `Done`, or "unfinished" while the search goes on. `proof` is the number of the
-    trial that started. `say` is the whole in one sentence.
+    trial that started. `say` is the whole in one sentence, `level` how surely the goal was
+    reached, as in `Done`, "" while it is not. `implied` counts what was not launched.
     """
 
     reason: str
     say: str
+    level: str = ""
     config: Config | None = None
     items: frozenset[str] = frozenset()
     keep: tuple[Choice, ...] = ()
@@ -75,6 +78,7 @@ class Recommendation:
     alternatives: tuple[Started, ...] = ()
     simulated: bool = False
     spent: Spent = field(default_factory=Spent)
+    implied: Implied | None = None
 
 
 def best_started(problem: Problem, journal: Sequence[Entry]) -> Keys:
@@ -95,6 +99,7 @@ def recommend(
     step = next_trials(problem, journal)
     reason = step.reason if isinstance(step, Done) else "unfinished"
     ended = step.say if isinstance(step, Done) else "The search has not ended."
+    level = step.level if isinstance(step, Done) else ""
     sets = failing_sets(problem, journal)
     simulated = any(entry.simulated for entry in journal)
     started = sorted(_started(known), key=lambda keys: rank(known.problem, keys))
@@ -115,6 +120,7 @@ def recommend(
     drop, change, add = picked.undone()
     return Recommendation(
         reason=reason,
+        level=level,
         say=_headline(problem, items, proof.number, reason, ended),
         config=config,
         items=items,
@@ -129,7 +135,7 @@ def recommend(
             best,
             sets,
             suspected(problem, journal),
-            step.level if isinstance(step, Done) else "",
+            level,
         ),
         sets=sets,
         proof=proof.number,
@@ -143,6 +149,7 @@ def recommend(
         ),
         simulated=simulated,
         spent=spent(journal),
+        implied=implied(problem, journal),
     )
 
 
