@@ -322,10 +322,11 @@ def test_the_answer_is_on_stdout_and_the_talk_on_stderr(triage: Run, tmp_path: P
     assert done.stdout.count("\n") == 1
     assert "\x1b" not in done.stdout + done.stderr, "no colour where there is no terminal"
     trials = [line for line in done.stderr.splitlines() if line.startswith("trial ")]
-    assert [re.sub(r"[\d.]+ s\)", "N s)", line.partition("  why: ")[0]) for line in trials] == [
-        "trial 1/2  the baseline  STARTS  (simulated, recorded, N s)",
+    assert [re.sub(r"[\d.]+ s\b", "N s", line.partition("  why: ")[0]) for line in trials] == [
+        "trial 1/2  the baseline  STARTS  (simulated, recorded, N s)"
+        "  left: at most 1 more launch, N s",
         f"trial 2/2  + flag-a  FAILS  {document['sets'][0]['signature']} in graph-capture"
-        "  (simulated, recorded, N s)",
+        "  (simulated, recorded, N s)  left: nothing more to launch",
     ]
     assert all(line.partition("  why: ")[2] for line in trials)
 
