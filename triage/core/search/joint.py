@@ -343,7 +343,7 @@ def hypotheses(found: Likelihoods, draws: int = DRAWS) -> Hypotheses:
     place, phase, failure = (np.concatenate([row[i] for row in rows]) for i in range(3))
     weight = np.concatenate([row[3] for row in rows])
     masks = np.where(place >= 0, work.cand.masks[place], NEVER)
-    alive = ~_hidden(masks, phase, failure)
+    alive = ~_hidden(masks, phase, failure, found.evidence.first)
     drawn = Hypotheses(
         evidence=found.evidence,
         weight=weight[alive],
@@ -355,15 +355,18 @@ def hypotheses(found: Likelihoods, draws: int = DRAWS) -> Hypotheses:
     return _merged(drawn) if len(drawn) else _empty(found.evidence)
 
 
-def _hidden(masks: Masks, phase: Ints, failure: Ints) -> np.ndarray:
-    """(H,): some cause could never be seen, as it holds another of its failure or not later."""
+def _hidden(masks: Masks, phase: Ints, failure: Ints, top: int) -> np.ndarray:
+    """(H,): some cause could never be seen, as it holds another of its failure or not later.
+
+    `top` is the failure of all that is wanted: it goes before the others of its phase.
+    """
     hidden = np.zeros(len(masks), dtype=bool)
     for i in range(masks.shape[1]):
         for j in range(masks.shape[1]):
             if i == j:
                 continue
             holds = (masks[:, j] & ~masks[:, i] == 0) & (masks[:, i] != NEVER)
-            before = phase[:, j] <= phase[:, i]
+            before = phase[:, j] < phase[:, i] + (failure[:, i] != top)
             same = (failure[:, i] == failure[:, j]) & (failure[:, i] != UNSEEN)
             hidden |= holds & (before | same)
     return hidden
