@@ -11,7 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import ceil
 
+from triage.core.search.audit import unproved
 from triage.core.search.batch import as_if, companions
+from triage.core.search.batch import companions
 from triage.core.search.belief import Belief, belief_of
 from triage.core.search.bound import worthiest
 from triage.core.search.exact import MOST as FEW
@@ -181,7 +183,7 @@ def _decision(known: Known, belief: Belief) -> Decision | Done:
     if decision.mask is not None:
         return decision
     if problem.audit and problem.goal == "best":
-        for mask in _audit(belief):
+        for mask in [*_audit(belief), *unproved(belief)]:
             if _may(known, belief, mask):
                 return Decision(mask, kind="audit")
     return _ended(known, belief, decision.level)
