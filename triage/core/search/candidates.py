@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 # How often a cause takes 1, 2 or 3 flags; `Space.large` says it of four.
 SIZES = (0.412, 0.443, 0.145, 0.0)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
-EVEN = 0.3  # share of the even prior in a prior that suspects some flags
+EVEN = 0.2  # share of the even prior in a prior that suspects some flags
 PAIR = 2
 GENERATORS = len(SIZES) + 1
 

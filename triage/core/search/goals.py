@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from triage.core.search.actions import Worth, cover
+from triage.core.search.ahead import look
 from triage.core.search.belief import SURE, Belief
 from triage.core.search.bound import Bar, minimal, worthiest
 from triage.core.search.candidates import Floats, Ints
@@ -20,7 +21,7 @@ from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
 PROOF = 0.6  # what a failing set that bars all that is better saves
-ALONE = 0.6  # a suspect that fails alone
+ALONE = 0.9  # a suspect that fails alone
 WHOLE_TRUTH = SURE  # goal all: of the set of causes as a whole
 CLOSE = 1e-9
 
@@ -148,7 +149,10 @@ def all_causes(belief: Belief, stop: str) -> Decision | None:
         gains = {mask: np.ones(len(h)) for mask in open_}
         probe, left = _choose(belief, label, gains, list(gains))
     else:
-        probe, left = _choose(belief, label, gains, pool(h, belief.actions.mask, belief.luck()))
+        again = belief.evidence.asked if belief.evidence.noise else frozenset()
+        chooser = Chooser(h, label, (), belief.closed, again)
+        scores = chooser.scored(pool(h, belief.actions.mask, belief.luck()))
+        probe, left = look(chooser, scores, WHOLE_TRUTH), float(chooser.base)
     if probe is None:
         return None
     return Decision(probe.mask, kind="split", bits=probe.bits, open=left)

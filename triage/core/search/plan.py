@@ -182,8 +182,8 @@ def _decision(known: Known, belief: Belief) -> Decision | Done:
         decision = _reduced(known, belief)
     if decision.mask is not None:
         return decision
-    if problem.audit and problem.goal == "best":
-        for mask in [*_audit(belief), *unproved(belief)]:
+    if problem.goal == "best":
+        for mask in _doubted(known, belief):
             if _may(known, belief, mask):
                 return Decision(mask, kind="audit")
     return _ended(known, belief, decision.level)
@@ -246,6 +246,16 @@ def _innocent_first(belief: Belief) -> list[int]:
                 for j in belief.space.bits(mask):
                     share[j] += weight
     return sorted(range(belief.space.n), key=lambda j: (share[j], -belief.space.worth[j], j))
+
+
+def _doubted(known: Known, belief: Belief) -> list[int]:
+    """What could start though it holds a set that failed, worth a launch before the end.
+
+    Without an audit only where the answers hint at a repair: no causes explain them.
+    """
+    if known.problem.audit:
+        return [*_audit(belief), *unproved(belief)]
+    return unproved(belief) if not belief.explained else []
 
 
 def _audit(belief: Belief) -> list[int]:
