@@ -38,9 +38,13 @@ class Bar:
 
 
 def worthiest(
-    space: Space, bars: Collection[Bar], passed: Collection[int] = (), most: int = 20_000
+    space: Space,
+    bars: Collection[Bar],
+    passed: Collection[int] = (),
+    most: int = 20_000,
+    above: Collection[int] = (),
 ) -> int | None:
-    """The worthiest lawful mask that nothing bars and that is none of `passed`.
+    """The worthiest lawful mask that nothing bars, none of `passed` and inside none of `above`.
 
     Best first: whatever is wrong with a mask names bits of which one must go. None if
     nothing is left, or if `most` masks were looked at without an end.
@@ -53,6 +57,8 @@ def worthiest(
         if not queue:
             return None
         kept = ~heapq.heappop(queue)[1]
+        if any(kept & ~held == 0 for held in above):
+            continue
         fault = next((rule.mask for rule in rules if rule.bars(kept)), None)
         if fault is None:
             if kept not in passed:

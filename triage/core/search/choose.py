@@ -80,7 +80,7 @@ class Chooser:
         self.again = again
         self.aim = aim
         self.needy = _unknown_needs(h)
-        self.base = _entropy(sums(region, h.weight, 0)[None])[0]
+        self.base = _entropy(_sums(region, h.weight, 0)[None])[0]
         self.whole = _entropy(h.weight[None])[0]
 
     def scores(self, masks: Sequence[int]) -> Floats:
@@ -92,7 +92,7 @@ class Chooser:
         else:
             score = self._saved(self.aim, probes, flat, starts, kinds)
         cells = (np.arange(len(probes))[:, None] * kinds + flat).ravel()
-        share = sums(cells, self._weights(flat), len(probes) * kinds).reshape(-1, kinds)
+        share = _sums(cells, self._weights(flat), len(probes) * kinds).reshape(-1, kinds)
         score += WHOLE * min(1.0, self.base) * _entropy(share)
         for i, mask in enumerate(masks):
             gain = self.bonus.get(mask)
@@ -121,12 +121,12 @@ class Chooser:
         """(P, kinds, labels) how much weight each answer leaves on each label."""
         rows = np.arange(len(flat))[:, None] * kinds
         cells = ((rows + flat) * labels + label).ravel()
-        table = sums(cells, self._weights(flat), len(flat) * kinds * labels)
+        table = _sums(cells, self._weights(flat), len(flat) * kinds * labels)
         return table.reshape(len(flat), kinds, labels)
 
     def _bits(self, flat: Ints, kinds: int) -> Floats:
         table = self._split(flat, self.region[None], kinds, self.regions)
-        return np.asarray(self.base - left(table).sum(axis=1))
+        return np.asarray(self.base - _left(table).sum(axis=1))
 
     def _saved(self, aim: Aim, probes: Masks, flat: Ints, starts: np.ndarray, kinds: int) -> Floats:
         """(P,) launches saved: what is left to do now, less what is after each answer.
@@ -140,7 +140,7 @@ class Chooser:
         table = self._split(flat, label, kinds, self.regions + 1)
         mass = table.sum(axis=2)
         better = mass - table[:, :, -1]
-        open_ = left(table) / np.maximum(mass, CLOSE)
+        open_ = _left(table) / np.maximum(mass, CLOSE)
         after = np.where(better <= aim.doubt * mass, 0.0, mass * _to_do(open_))
         return np.asarray(_to_do(np.asarray(self.base)) - after.sum(axis=1))
 
@@ -150,22 +150,8 @@ class Chooser:
         pairs = ((has.astype(np.float64) @ self.needy) * ~has).sum(axis=1)
         return np.asarray(1 - np.exp(-pairs))
 
-    def table(self, masks: Sequence[int]) -> tuple[Ints, int, Floats]:
-        """(P, H) the answer to each probe, how many answers there are, (P,) chance of a refusal."""
-        probes = np.array(masks, dtype=np.uint64)
-        flat, _, kinds = self._answers(probes)
-        return flat, kinds, self._rejected(probes)
-
     def best(self, pool: Iterable[int]) -> Probe | None:
         """The best probe of the pool or near it; None if there is none to launch."""
-        seen = self.scored(pool)
-        if not seen:
-            return None
-        mask = min(seen, key=lambda m: (-round(seen[m], 9), m))
-        return Probe(mask, seen[mask], self.bits(mask))
-
-    def scored(self, pool: Iterable[int]) -> dict[int, float]:
-        """The probes of the pool, and those near the best of them, each with its score."""
         seen: dict[int, float] = {}
         fresh = [m for m in dict.fromkeys(pool) if self._may(m)]
         for _ in range(ROUNDS + 1):
@@ -175,7 +161,10 @@ class Chooser:
             top = sorted(seen, key=lambda m: (-seen[m], m))[:BEAM]
             near = {self._flipped(m, j) for m in top for j in self.space.bits(self.space.full)}
             fresh = [m for m in sorted(near) if m not in seen and self._may(m)]
-        return seen
+        if not seen:
+            return None
+        mask = min(seen, key=lambda m: (-round(seen[m], 9), m))
+        return Probe(mask, seen[mask], self.bits(mask))
 
     def _may(self, mask: int) -> bool:
         return mask not in self.asked and self.space.lawful(mask)
@@ -202,7 +191,7 @@ def _unknown_needs(h: Hypotheses) -> Floats:
     return likely
 
 
-def sums(label: Ints, weight: Floats, least: int) -> Floats:
+def _sums(label: Ints, weight: Floats, least: int) -> Floats:
     """The weight of each label, from 0."""
     return np.asarray(np.bincount(label, weights=weight, minlength=least), dtype=np.float64)
 
@@ -215,7 +204,7 @@ def _to_do(bits: Floats) -> Floats:
     return np.asarray(1 + 0.8 * bits + 0.1 * bits**2)
 
 
-def left(table: Floats) -> Floats:
+def _left(table: Floats) -> Floats:
     """(P, kinds) weight of each answer times the bits that are open after it."""
     return np.asarray(_plogp(table.sum(axis=2)) - _plogp(table).sum(axis=2))
 

@@ -97,13 +97,32 @@ def reduce_best(
     space: Space, started: Collection[int], bars: Collection[Bar], order: Sequence[int]
 ) -> Reduced:
     """Launch the worthiest mask that nothing bars, reduce what fails, until it starts."""
+    return _reduce(space, started, bars, order, every=False)
+
+
+def reduce_all(
+    space: Space, started: Collection[int], bars: Collection[Bar], order: Sequence[int]
+) -> Reduced:
+    """The same, until whatever holds no smallest failing set lies inside something that started."""
+    return _reduce(space, started, bars, order, every=True)
+
+
+def _reduce(
+    space: Space,
+    started: Collection[int],
+    bars: Collection[Bar],
+    order: Sequence[int],
+    *,
+    every: bool,
+) -> Reduced:
     work = _Reducer(space, started, bars, order)
+    above = started if every else ()
     found: list[Bar] = [bar for bar in bars if bar.unless]
     try:
         for mask in minimal(bar.mask for bar in bars if not bar.unless):
             if not any(set_.bars(mask) for set_ in found):
                 found.append(Bar(work.shrink(mask)))
-        while (open_ := worthiest(space, found)) is not None:
+        while (open_ := worthiest(space, found, above=above)) is not None:
             if not work.fails(open_):
                 break
             found.append(Bar(work.shrink(open_)))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from triage.core.search.actions import Worth, cover
-from triage.core.search.ahead import look
 from triage.core.search.belief import SURE, Belief
 from triage.core.search.bound import Bar, minimal, worthiest
 from triage.core.search.candidates import Floats, Ints
@@ -149,10 +148,7 @@ def all_causes(belief: Belief, stop: str) -> Decision | None:
         gains = {mask: np.ones(len(h)) for mask in open_}
         probe, left = _choose(belief, label, gains, list(gains))
     else:
-        again = belief.evidence.asked if belief.evidence.noise else frozenset()
-        chooser = Chooser(h, label, (), belief.closed, again)
-        scores = chooser.scored(pool(h, belief.actions.mask, belief.luck()))
-        probe, left = look(chooser, scores, WHOLE_TRUTH), float(chooser.base)
+        probe, left = _choose(belief, label, gains, pool(h, belief.actions.mask, belief.luck()))
     if probe is None:
         return None
     return Decision(probe.mask, kind="split", bits=probe.bits, open=left)

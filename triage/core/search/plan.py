@@ -13,13 +13,12 @@ from math import ceil
 
 from triage.core.search.audit import unproved
 from triage.core.search.batch import as_if, companions
-from triage.core.search.batch import companions
 from triage.core.search.belief import Belief, belief_of
 from triage.core.search.bound import worthiest
 from triage.core.search.exact import MOST as FEW
 from triage.core.search.exact import plan as exact_plan
 from triage.core.search.explain import what, why
-from triage.core.search.fallback import Reduced, reduce_best, reduce_first
+from triage.core.search.fallback import Reduced, reduce_all, reduce_best, reduce_first
 from triage.core.search.goals import Decision, decide, shown, truth
 from triage.core.search.joint import NEVER
 from triage.core.search.journal import Known, read_journal, signature
@@ -229,11 +228,15 @@ def _reduced(known: Known, belief: Belief) -> Decision:
     bars = belief.bars()
     if known.problem.goal == "first" and bars:
         step: Reduced = reduce_first(space, evidence.started, bars, order)
+    elif known.problem.goal == "all":
+        step = reduce_all(space, evidence.started, bars, order)
     else:
         step = reduce_best(space, evidence.started, bars, order)
     if step.probe is not None and _may(known, belief, step.probe):
         return Decision(step.probe, kind="reduce")
-    return Decision(None, level="proved" if step.probe is None else "seen")
+    # Reducing tells no failure from another: one that hides behind another one is not found.
+    proved = step.probe is None and known.problem.goal != "all"
+    return Decision(None, level="proved" if proved else "seen")
 
 
 def _innocent_first(belief: Belief) -> list[int]:
@@ -313,7 +316,11 @@ def _sets(belief: Belief, problem: Problem, level: str) -> tuple[str, str]:
         said = say(found[0].mask, found[0].failure) if found else "no failing set is known"
         return said, f"with any flag less it does not: {LEVELS[level]}"
     causes, _ = truth(belief)
+    if level == "seen":
+        causes = [(found.mask, found.failure) for found in shown(belief) if found.proved]
     said = "; ".join(say(m, d) for m, d in causes) or "no failing set is known"
+    if level == "seen":
+        return said, "others may fail as well: no causes of a few flags each explain the answers"
     return said, f"these are all: {LEVELS[level]}"
 
 
