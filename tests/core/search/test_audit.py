@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+
 from bench.search.cells import AUDIT, LIKELY
 from bench.search.landscape import Fault, Landscape, Shape, draw
 from bench.search.ours import Ours
