@@ -609,3 +609,42 @@ def test_a_cause_of_everything_that_is_wanted_is_named() -> None:
     journal, done = search(problem, lambda s: CUBLAS if s == problem.keys() else STARTS)
     assert done.level == "proved"
     assert [(s.items, s.minimal) for s in suspected(problem, journal)] == [(problem.keys(), True)]
+
+
+def best_of(problem: Problem, journal: Sequence[Entry]) -> Keys:
+    started = [e.items for e in journal if e.seen is Seen.STARTS]
+    return max(started, key=problem.weight)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_three_causes_of_one_failure_are_told_apart_without_reducing(seed: int) -> None:
+    dice = random.Random(f"one failure/{seed}")
+    problem = problem_of({f"f{i:02d}": dice.choice((1, 2, 3, 5, 8)) for i in range(12)})
+    bad = [keys(name) for name in dice.sample(sorted(problem.keys()), 3)]
+    same: Answer = (Seen.FAILS, "the same", "graph-capture")
+    journal, done = search(problem, lambda k: same if any(b <= k for b in bad) else STARTS)
+    assert done.level == "proved"
+    assert best_of(problem, journal) == problem.keys() - frozenset(chain(*bad))
+    assert len(journal) - 2 <= 22
+
+
+def test_a_proof_of_two_sets_is_not_put_off_because_neither_alone_brings_it_further() -> None:
+    # f11 goes for two causes: until both were launched, letting go of something else than
+    # f11 seems to cost no more.
+    worths = (1, 2, 8, 5, 8, 5, 1, 2, 2, 2, 2, 5, 8, 1, 5, 5)
+    problem = problem_of({f"f{i:02d}": w for i, w in enumerate(worths)})
+    bad = [
+        (keys("f09", "f11"), "b", "kv-pool-init"),
+        (keys("f07", "f11"), "a", "graph-capture"),
+        (keys("f04"), "c", "warmup-request"),
+    ]
+
+    def oracle(k: Keys) -> Answer:
+        shown = next(((name, phase) for cause, name, phase in bad if cause <= k), None)
+        return (Seen.FAILS, *shown) if shown else STARTS
+
+    journal, done = search(problem, oracle)
+    best = best_of(problem, journal)
+    first = next(i for i, e in enumerate(journal) if e.items == best)
+    assert done.level == "proved"
+    assert len(journal) - first - 1 <= 5

@@ -7,7 +7,7 @@ fails (fallback.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from triage.core.search.candidates import Floats, Ints
 from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
+TRUTHS = 10  # likeliest ones of which the proof is thought through
 PROOF = 0.6  # what a failing set that bars all that is better saves
 ALONE = 0.9  # a suspect that fails alone
 WHOLE_TRUTH = SURE  # goal all: of the set of causes as a whole
@@ -70,13 +71,20 @@ def best(belief: Belief, stop: str) -> Decision | None:
         aim = Aim(actions.best, had, 1 - SURE, Worth(space))
         few = zip(actions.mask[:12].tolist(), actions.value[:12].tolist(), strict=True)
         finishing = {mask for mask, value in few if value > had + CLOSE}
+    region, stays = actions.region, 0
     if stop == "proved":
         value = space.value(belief.best) if settled and belief.best is not None else None
-        for mask, share in _Bars(belief, bars, value).shares():
+        way = _Bars(belief, bars, value)
+        for mask, share in way.shares():
             fails = h.fails(np.array([mask], dtype=np.uint64))[0]
             gains[mask] = gains.get(mask, np.zeros(len(h))) + PROOF * share * fails
-    region = np.zeros(len(h), dtype=np.int64) if settled else actions.region
-    extra = list(gains) if settled else [*pool(h, actions.mask, belief.luck()), *finishing, *gains]
+        if settled:
+            stays = way.stays
+            region, missing = way.proofs()
+            for mask, rows in missing.items():
+                gains[mask] = np.maximum(gains.get(mask, 0.0), rows)
+    extra = [*pool(h, actions.mask, belief.luck()), *finishing]
+    extra = [*(space.closed(mask | stays) for mask in extra), *gains]
     probe, left = _choose(belief, region, gains, extra, aim)
     if probe is None:
         return None
@@ -278,6 +286,57 @@ class _Bars:
         self.value = value
         now = worthiest(space, bars)
         self.now = space.value(now) if now is not None else -np.inf
+        self.stays = self._stays()
+
+    def _stays(self) -> int:
+        """The bits that nothing better than the best can do without."""
+        space, stays = self.belief.space, 0
+        for j in space.bits(space.full):
+            less = worthiest(space, [*self.bars, Bar(1 << j)], most=2000)
+            if less is not None and space.value(less) <= self.value + CLOSE:
+                stays |= 1 << j
+        return space.trimmed(stays)
+
+    def proofs(self) -> tuple[Ints, dict[int, Floats]]:
+        """(H,) which launches that fail would complete the proof; and of each where it is one."""
+        h = self.belief.hypotheses
+        causes = [
+            tuple(sorted({int(m) for m in row if m != int(NEVER)})) for row in h.mask.tolist()
+        ]
+        weight: dict[tuple[int, ...], float] = {}
+        for key, w in zip(causes, h.weight.tolist(), strict=True):
+            weight[key] = weight.get(key, 0.0) + w
+        label: dict[tuple[int, ...], int] = {}
+        needed: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for key in sorted(weight, key=lambda k: (-weight[k], k))[:TRUTHS]:
+            needed[key] = self._missing(key)
+            label.setdefault(needed[key], len(label))
+        region = np.array(
+            [label[needed[k]] if k in needed else len(label) for k in causes], dtype=np.int64
+        )
+        gains: dict[int, Floats] = {}
+        for i, key in enumerate(causes):
+            for mask in needed.get(key, ()):
+                gains.setdefault(mask, np.zeros(len(h)))[i] = 1.0
+        _, region = np.unique(region, return_inverse=True)
+        return np.asarray(region.ravel(), dtype=np.int64), gains
+
+    def _missing(self, causes: tuple[int, ...]) -> tuple[int, ...]:
+        """Failing masks that complete the proof if these are the causes, none of them idle."""
+        space = self.belief.space
+        wide = [m for m in (space.closed(c | self.stays) for c in causes) if space.lawful(m)]
+        kept = list(dict.fromkeys(wide))
+        if not self._proved(kept):
+            return ()
+        for mask in list(kept):
+            less = [m for m in kept if m != mask]
+            if self._proved(less):
+                kept = less
+        return tuple(kept)
+
+    def _proved(self, more: Sequence[int]) -> bool:
+        then = worthiest(self.belief.space, [*self.bars, *map(Bar, more)], most=2000)
+        return then is not None and self.belief.space.value(then) <= self.value + CLOSE
 
     def shares(self) -> Iterable[tuple[int, float]]:
         """Each mask of the pool, with the share of the way to a proof that it would go."""
@@ -303,11 +362,9 @@ class _Bars:
                 if mask != int(NEVER):
                     chances[mask] = chances.get(mask, 0.0) + weight
         likely = sorted(chances, key=lambda m: (-chances[m], m))[:12]
-        slack = space.value(space.full) - self.value
-        stays = 0
-        for j in space.bits(space.full):
-            if space.value(space.users[j]) >= slack:
-                stays |= 1 << j
-        stays = space.trimmed(stays)
-        masks = [*likely, stays, *(space.closed(mask | stays) for mask in likely)]
+        masks = [*likely, self.stays, *(space.closed(mask | self.stays) for mask in likely)]
+        union = self.stays
+        for mask in likely[:8]:
+            union = space.closed(union | mask)
+            masks.append(union)
         return [m for m in dict.fromkeys(masks) if space.lawful(m)]

@@ -29,6 +29,8 @@ MACHINE = 0.3  # a failure that the machine brings has a cause among the flags a
 SECOND_MACHINE = 0.1  # two failures are the machine's, against one
 RARE = 1e-5  # components below this share of the likeliest are left out
 DRAWS = 1600
+THREE, TRIPLES = 3, 90  # causes of one failure; patterns that are weighed in threes
+PATTERN = 60  # launches of a failure that a pattern tells
 NEVER = np.uint64(1 << 63)  # in a mask: no launch holds it
 UNSEEN = -1
 
@@ -105,6 +107,9 @@ class _Draw:
             self.pairs |= {
                 (d, True): self._pairs(d, found.machine, shown) for d in range(self.names)
             }
+        self.triples = {}
+        if not self.evidence.noise:
+            self.triples = {d: self._triples(d) for d in range(self.names)}
         self.hidden = found.unseen * self.cand.prior[None, :]
         self.rest = float(self.hidden.sum())
         self.nests: dict[tuple[str, int, int], tuple[Floats, float]] = {}
@@ -145,6 +150,37 @@ class _Draw:
             for p in np.unique(sides[:, side]):
                 rows = sides[:, side] == p
                 own = np.where(self.found.pattern[d] == patterns[p], weight, 0.0)
+                drawn[rows, side] = self._pick(own, int(rows.sum()))
+        return drawn
+
+    # --- three causes of one failure -----------------------------------------------------------
+
+    def _triples(self, d: int) -> tuple[Ints, Ints, Floats, float]:
+        """Patterns, (T, 3) places of those that make up the failure's launches, weights, sum."""
+        weight = self.found.priors[d] * self.found.apart[d]
+        alive = weight > 0
+        none = np.zeros((0, 3), dtype=np.int64)
+        patterns, back = np.unique(self.found.pattern[d][alive], return_inverse=True)
+        launches = min(PATTERN, int((self.evidence.failure == d).sum()))
+        if launches < THREE or len(patterns) < THREE:
+            return patterns, none, np.zeros(0), 0.0
+        mass = np.asarray(np.bincount(back, weights=weight[alive], minlength=len(patterns)))
+        most = np.argsort(-mass * np.bitwise_count(patterns.astype(np.uint64)), kind="stable")
+        patterns, mass = patterns[most[:TRIPLES]], mass[most[:TRIPLES]]
+        lacks = ((1 << launches) - 1) & ~(patterns[:, None] | patterns[None, :])
+        whole = np.argwhere((lacks[:, :, None] & ~patterns[None, None, :]) == 0)
+        fit = mass[whole].prod(axis=1) / 6 * self.found.shows[1] ** launches
+        return patterns, whole, np.asarray(fit, dtype=np.float64), float(fit.sum())
+
+    def _draw_triples(self, d: int, size: int) -> Ints:
+        patterns, whole, fit, _ = self.triples[d]
+        sides = patterns[whole[self._pick(fit, size)]]
+        weight = self.found.priors[d] * self.found.apart[d]
+        drawn = np.empty((size, 3), dtype=np.int64)
+        for side in range(3):
+            for p in np.unique(sides[:, side]):
+                rows = sides[:, side] == p
+                own = np.where(self.found.pattern[d] == p, weight, 0.0)
                 drawn[rows, side] = self._pick(own, int(rows.sum()))
         return drawn
 
@@ -197,6 +233,8 @@ class _Draw:
         found: list[tuple[tuple[int, ...], tuple[bool, ...], float]] = [((), (), 1.0)]
         for d in range(self.names):
             own = [(1, False, float(self.one[d])), (2, False, SAME * self.pairs[d, False][2])]
+            if d in self.triples:
+                own.append((3, False, SAME**2 * self.triples[d][3]))
             if self.evidence.noise.transient:
                 own.append((0, True, (1 - MACHINE) * float(self.found.transient[d])))
                 own.append((1, True, MACHINE * float(self.also[d].sum())))
@@ -291,6 +329,10 @@ class _Draw:
             if count == 1:
                 weight = self.also[d] if part.mixed[d] else self.single[d]
                 add(self._pick(weight, size), phase, d)
+            elif count == THREE:
+                three = self._draw_triples(d, size)
+                for side in range(3):
+                    add(three[:, side], phase, d)
             else:
                 two = self._draw_pairs(d, size, machine=part.mixed[d])
                 add(two[:, 0], phase, d)
