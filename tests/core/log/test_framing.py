@@ -32,6 +32,8 @@ FRAMES: dict[str, Callable[[int, str], str]] = {
     "indented": lambda n, t: f"    {t}",
     "numbered": lambda n, t: f"{n:5d}  {t}",
     "a stamp in brackets": lambda n, t: f"[2026-06-28T14:00:{n % 60:02d}.{n:03d}Z] {t}",
+    "a time in brackets": lambda n, t: f"[2026-06-28 14:00:{n % 60:02d}] {t}",
+    "a time and an actor": lambda n, t: f"[2026-06-28 14:00:{n % 60:02d}] (Actor pid=88) {t}",
     "journald's JSON": lambda n, t: json.dumps({"__REALTIME_TIMESTAMP": str(n), "MESSAGE": t}),
     "a collector's JSON": lambda n, t: json.dumps({"ts": "2026-06-28T14:00:00Z", "msg": t}),
 }

@@ -245,3 +245,8 @@ def test_the_literals_that_a_pattern_needs(pattern: str, literals: set[str] | No
 def test_triggers_leave_out_what_a_shorter_one_implies() -> None:
     found = literals_of(["RuntimeError", "Error", "NVLS"])
     assert found.triggers == ((2, ()), (1, (0,)))
+
+
+def test_a_worker_of_vllm_names_its_rank() -> None:
+    (line,) = clean(b"(VllmWorker rank=5 pid=2573) ERROR 07-01 19:03:19 [x.py:492] boom", 0, 1)
+    assert (line.rank, line.text) == ("TP5", "boom")

@@ -195,6 +195,12 @@ _PROOFS = _Table(
         (r"(configuration_\w+|hf_transformers/config|model_config)\.py:", "config-load", "config"),
         (r":(get_config|get_hf_config)$", "config-load", "_config"),
         (
+            r"arg_utils\.py:(create_\w+|from_(cli|engine)_args)$",
+            "config-load",
+            "arg_utils.py:create_",
+            "arg_utils.py:from_",
+        ),
+        (
             r"config_argument_merger\.py:|config_parser\.py:|:merge_config_with_args$",
             "arg-parse",
             "config_",

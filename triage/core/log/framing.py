@@ -46,6 +46,10 @@ _PART = regex(
 )
 
 
+_STAMP = r"\[20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?\] "
+_STAMPED_FRAME = regex((r"(?m)^" + _STAMP + r'  File "[^"\n]{1,300}", line \d').encode())
+
+
 def learned(chunks: Iterable[bytes]) -> tuple[re.Pattern[str] | None, Iterator[bytes]]:
     """The foreign prefix of a log, and all its chunks again."""
     source = iter(chunks)
@@ -62,6 +66,9 @@ def learned(chunks: Iterable[bytes]) -> tuple[re.Pattern[str] | None, Iterator[b
 def prefix_of(head: bytes) -> re.Pattern[str] | None:
     """The pattern of what stands in front of nearly every line; None if nothing foreign does."""
     head = head[:SAMPLE]
+    # A time in brackets before a frame: an engine's own records have none there.
+    if b']   File "' in head and _STAMPED_FRAME.search(head) is not None:
+        return re.compile(_STAMP)
     plain = 0
     for start in _PLAIN:
         plain += head.count(start)

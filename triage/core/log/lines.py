@@ -76,6 +76,11 @@ _WRAPPERS = {
         r"\(((?:Worker(?:_[A-Z]+\d+)*|(?:EngineCore|APIServer|ApiServer|RayWorkerWrapper"
         r"|VllmWorker)[\w-]*)) pid=\d+[^)]{0,40}\)(?: |$)"
     ),
+    "worker": regex(r"\(VllmWorker rank=(\d{1,4}) pid=\d+[^)]{0,40}\)(?: |$)"),
+    "again": regex(
+        r"\[(20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?)\] "
+        r"(?=\[20\d\d-|\([\w.]+(?:\(rank=\d+\))? pid=)"
+    ),
     "ray": regex(r"\(([\w.]+ pid=\d+)[^)]{0,60}\)(?: |$)"),
     "compose": regex(r"\[?([A-Za-z0-9][\w.\-/]{0,63})\]?[ ]{1,40}\|(?: |$)"),
     "srun": regex(r"[ ]{0,4}(\d{1,5}):(?: |$)"),
@@ -212,17 +217,10 @@ def _kinds(text: str) -> Sequence[str]:
     first = text[:1]
     found: list[str] = []
     if first == "[":
-        if text.startswith("[pod/"):
-            found.append("pod")
-        elif text[11:12] == "T":
-            found.append("stamp")
-        elif text.startswith("[rank"):
-            found.append("torch")
-        elif "]<std" in text:
-            found.append("mpi")
+        found += _bracketed(text)
     elif first == "(":
         if " pid=" in text:
-            found += ("vllm", "ray")
+            found += ("worker", "vllm", "ray")
     elif first.isdecimal():
         if text[4:5] == "-":
             found += ("cri", "iso")
@@ -233,6 +231,19 @@ def _kinds(text: str) -> Sequence[str]:
     if (first == " " or first.isdecimal()) and ":" in text[:_COLON]:
         found.append("srun")
     return found
+
+
+def _bracketed(text: str) -> Sequence[str]:
+    """Those that begin with a bracket."""
+    if text.startswith("[pod/"):
+        return ("pod",)
+    if text[11:12] == "T":
+        return ("stamp",)
+    if text.startswith("[20"):
+        return ("again",) if "] [20" in text[:40] or " pid=" in text[:120] else ()
+    if text.startswith("[rank"):
+        return ("torch",)
+    return ("mpi",) if "]<std" in text else ()
 
 
 def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
@@ -247,10 +258,13 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
         else:
             break
         name = found[1]
-        if kind in ("cri", "iso", "journal", "stamp"):
+        if kind in ("cri", "iso", "journal", "stamp", "again"):
             time = name
         elif kind == "compose" and name == "simulated":
             simulated = True
+        elif kind == "worker":
+            rank = f"TP{name}"
+            wrapper = f"{wrapper} VllmWorker {name}".strip()
         else:
             wrapper = f"{wrapper} {name}".strip()
             if kind in ("torch", "vllm"):
