@@ -62,7 +62,10 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("Capturing CUDA graphs", "graph-capture"),
     ("Graph capturing finished", "scheduler-init"),
 )
-_PREFIXES = tuple(start for start, _ in _STARTS)
+_HEAD = 4  # characters by which the starts are told apart: "DP a", "Init"
+_BY_HEAD: dict[str, list[tuple[str, str]]] = {}
+for _start, _phase in _STARTS:
+    _BY_HEAD.setdefault(_start[:_HEAD], []).append((_start, _phase))
 _CAPTURE = regex(
     r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b",
     needs=(" graph begin", " graph end"),
@@ -81,8 +84,9 @@ LITERALS = frozenset(
 def phase_of(text: str) -> str:
     """The phase that this line opens, or "" if it is no landmark."""
     text = text.lstrip()
-    if text.startswith(_PREFIXES):
-        return next(phase for start, phase in _STARTS if text.startswith(start))
+    for start, phase in _BY_HEAD.get(text[:_HEAD], ()):
+        if text.startswith(start):
+            return phase
     if text.startswith("Capture ") and (found := _CAPTURE.match(text)) is not None:
         if found["edge"] == "end":
             return "scheduler-init"
