@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from triage.core.causes import Cause, Severity
@@ -92,3 +94,21 @@ def test_the_cause_whose_pattern_says_far_more_wins_a_line() -> None:
 )
 def test_the_weight_is_what_a_pattern_must_see(pattern: str, text: str, literals: int) -> None:
     assert weight(Cause(id="c", title="t", patterns=(pattern,)), text) == literals
+
+
+def test_what_gives_way_to_others_is_not_sure_where_the_head_of_the_log_is_missing() -> None:
+    plain = Cause(id="plain", title="t", patterns=(LONG,))
+    modest = replace(plain, id="modest", yields_to=("hidden",))
+    error = fatal(f"ValueError: {LONG}", "run_scheduler_process")
+    inside = (
+        error.partition("\n")[2] + "[2026-07-01 12:00:05] Received sigquit from a child process"
+    )
+    assert sure(ARGS + BEGIN + error, modest) == sure(BEGIN + error, plain) == "high"
+    assert sure(BEGIN + error, modest) == sure(error, modest) == sure(inside, modest) == "medium"
+
+
+def test_a_cause_of_a_phase_is_not_sure_where_the_phase_is_unknown() -> None:
+    cause = Cause(id="c", title="t", patterns=(LONG,), phases=("dist-init",))
+    error = fatal(f"ValueError: {LONG}")
+    assert sure(ARGS + BEGIN + error, cause) == "high"
+    assert sure(error, cause) == "medium"

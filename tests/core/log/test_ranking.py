@@ -257,6 +257,19 @@ def test_what_a_cut_head_hides_makes_a_rival_doubtful_and_a_lone_cause_likely() 
     assert found(started(4) + error, precise).cause is None
 
 
+def test_an_exception_without_frames_is_what_its_equal_with_frames_is() -> None:
+    early = Cause(id="early", title="t", patterns=("out of room",), phases=("graph-capture",))
+    late = Cause(
+        id="late", title="t", patterns=("out of room",), phases=("weight-load",), frames=("load",)
+    )
+    error = "RuntimeError: out of room\n"
+    framed = record("TP1", error.strip(), function="load_weights")
+    d = found(error + framed + SIGQUIT, early, late)
+    assert d.root is not None
+    assert (d.cause, d.root.line) == ("late", 5)
+    assert found(error + SIGQUIT, early, late).cause == "early"
+
+
 def test_a_librarys_line_is_in_the_phase_of_the_exception_that_passes_it_on() -> None:
     failed = Cause(id="failed", title="t", patterns=("cuMemCreate failed",))
     text = (

@@ -107,6 +107,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
         "the exception below it says what panicked",
         lambda c: is_panic(c.text) and any(0 < n - c.line <= _NEARBY for n in panics),
     )
+    _placed(ranking)
     before = list(ranking.left)
     ranking.drop("the rank went on after it", lambda c: c.passed)
     ranking.drop("the server was ready after it", lambda c: _cleared(c, generation))
@@ -263,6 +264,24 @@ def _told_twice(everything: Sequence[Candidate]) -> None:
         strongest = min(c.strength for c in equal)
         for c in equal:
             c.strength = min(c.strength, strongest)
+
+
+def _placed(ranking: _Ranking) -> None:
+    """An exception whose frames are cut off is what an equal one with frames is.
+
+    In no phase it is in that of any cause.
+    """
+    known: dict[str, set[str]] = {}
+    for c in ranking.left:
+        if c.tb is not None and c.cause is not None and c.phase != "unknown":
+            known.setdefault(c.text, set()).add(c.cause.id)
+    ranking.drop(
+        "the same exception stands below it with its phase, and has another cause there",
+        lambda c: (
+            c.tb is not None and c.cause is not None and bool(c.cause.phases)
+            and c.phase == "unknown" and c.cause.id not in known.get(c.text, {c.cause.id})
+        ),
+    )  # fmt: skip
 
 
 def _yield(ranking: _Ranking, before: Sequence[Candidate]) -> None:

@@ -34,6 +34,7 @@ from triage.core.records import replace
 from triage.core.server_args import ServerArgsDump, find_dump
 
 _STEPS = 400
+_TOP = 4  # lines at the start of a log: a traceback there has nothing before it
 
 
 def diagnose(
@@ -205,7 +206,9 @@ def _failed(
         phase=_where(root, finding),
         cause=cause.id if cause else None,
         title=cause.title if cause else "",
-        confidence=confidence_of(root, finding.others, echoed=finding.echoed),
+        confidence=confidence_of(
+            root, finding.others, echoed=finding.echoed, cut=_cut(diagnosis, generation, root)
+        ),
         fingerprint=mark,
         fingerprint_of=text,
         ranks=ranks_of(
@@ -223,6 +226,15 @@ def _failed(
             Alternative(cause=c.cause.id, confidence="low") for c in finding.others if c.cause
         )[:8],
     )
+
+
+def _cut(diagnosis: Diagnosis, generation: Generation, root: Candidate) -> bool:
+    """Whether the log may begin later than the launch: with a traceback, behind the arguments."""
+    if generation.dump or diagnosis.engine_version:
+        return False
+    inside = any(tb.headless and tb.frames and tb.head <= _TOP for tb in generation.tracebacks)
+    first = root.tb is not None and root.tb.head <= _TOP
+    return inside or first or order(root.phase) > order("config-load")
 
 
 def _where(root: Candidate, finding: Finding) -> str:
