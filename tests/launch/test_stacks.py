@@ -136,11 +136,11 @@ def test_a_process_that_has_ended_is_no_error() -> None:
 def test_reading_is_begun_once() -> None:
     asked: list[int] = []
 
-    def pids() -> tuple[int, ...]:
+    def read(_: float) -> str:
         asked.append(1)
-        return ()
+        return ""
 
-    dumps = Dumps(pids)
+    dumps = Dumps(read)
     dumps.begin(1.0)
     dumps.begin(1.0)
     assert dumps.text(1.0) == ""

@@ -26,6 +26,7 @@ from triage.launch.deaths import Death, Deaths
 from triage.launch.keeper import Keeper
 from triage.launch.process import ProcessTarget
 from triage.launch.sockets import own_address
+from triage.launch.stacks import dump
 from triage.launch.target import Ended, Remains
 
 _CALL_S = 20.0
@@ -153,6 +154,10 @@ class ContainerTarget:
             self._seen.setdefault(proc.pid, proc.start)
             self._deaths.watch(proc.pid)
         return tuple(proc.pid for proc in alive)
+
+    def stacks(self, within_s: float) -> str:
+        """Where its processes stand."""
+        return dump(self.pids(), within_s=within_s)
 
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""

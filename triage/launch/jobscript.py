@@ -21,14 +21,33 @@ _PLACES = {
     "{nnodes}": '"$SLURM_NNODES"',
     "{head}": '"$TRIAGE_HEAD"',
 }
-_DEATHS, _REAPER = (
+_DEATHS, _REAPER, _TREE, _STACKS = (
     Path(__file__).with_name(name).read_text(encoding="utf-8")
-    for name in ("deaths.py", "reaper.py")
+    for name in ("deaths.py", "reaper.py", "tree.py", "stacks.py")
 )
 _GIVEN = (
     "from __future__ import annotations\n",
     "from triage.launch.deaths import Death, Deaths, exit_code\n",
+    "from triage.launch import tree\n",
 )
+# The reaper of the node is known by the file that it writes; what it started stands below it.
+_READ_STACKS = """
+
+class tree:
+    look = staticmethod(look)
+
+
+def _below_the_reaper(mark):
+    for pid, proc in table().items():
+        words = _read(pid, "cmdline").split("\\0")
+        if len(words) > 3 and words[1] == "-c" and words[3] == mark:
+            return [one.pid for one in descendants([pid], table()) if one.alive]
+    return []
+
+
+print("== node " + sys.argv[2])
+print(dump(_below_the_reaper(sys.argv[1] + sys.argv[2]), within_s=float(sys.argv[3])))
+"""
 _PLACE = re.compile("|".join(map(re.escape, _PLACES)))
 
 
@@ -73,10 +92,22 @@ def job_script(spec: LaunchSpec, job: Job, *, name: str, folder: str) -> str:
 
 def node_program() -> str:
     """What runs on a node: the reaper behind what it imports of ours, as one text."""
-    reaper = _REAPER
+    return _DEATHS + _bare(_REAPER)
+
+
+def stacks_program() -> str:
+    """What reads the stacks on a node.
+
+    Its words: how the reaper's file begins, the node's number, the seconds that it may take.
+    """
+    return _TREE + _bare(_STACKS) + _READ_STACKS
+
+
+def _bare(text: str) -> str:
+    """A module without its imports of ours."""
     for line in _GIVEN:
-        reaper = reaper.replace(line, "", 1)
-    return _DEATHS + reaper
+        text = text.replace(line, "", 1)
+    return text
 
 
 def word(text: str) -> str:

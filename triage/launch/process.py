@@ -21,6 +21,7 @@ from triage.errors import HostError, TriageError, UsageError
 from triage.launch import cgroups, guard, leftovers, tree
 from triage.launch.deaths import Death
 from triage.launch.sockets import own_address
+from triage.launch.stacks import dump
 from triage.launch.target import Ended, Remains
 
 _LONGEST_TMPDIR = 50  # a unix socket's path may have 107 letters, and engines add their own
@@ -141,6 +142,10 @@ class ProcessTarget:
         """The processes that are alive, the main one first."""
         starts = {pid: start for pid, (_, start) in list(self._known.items())}
         return tuple(proc.pid for proc in tree.living(starts))
+
+    def stacks(self, within_s: float) -> str:
+        """Where its processes stand."""
+        return dump(self.pids(), within_s=within_s)
 
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""

@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import shlex
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -25,11 +27,13 @@ from triage.errors import HostError, hint
 from triage.launch import tree
 from triage.launch.asking import ask
 from triage.launch.deaths import Death
-from triage.launch.jobscript import environment_text, job_script
+from triage.launch.jobscript import environment_text, job_script, stacks_program
 from triage.launch.keeper import Keeper
+from triage.launch.stacks import dump
 from triage.launch.target import Ended, Remains
 
 _CALL_S = 30.0
+_STEP_S = 1.0  # to start a step beside the server's
 _ASK_S = 0.5
 _GONE_S = 15.0
 _REAP_S = 1.0  # for the reapers to end their nodes' processes and remove what they left
@@ -218,6 +222,28 @@ class SlurmTarget:
                 self._seen.setdefault(proc.pid, proc.start)
                 found.append(proc.pid)
         return tuple(found)
+
+    def stacks(self, within_s: float) -> str:
+        """Where its processes stand, read on each node by a step beside the server's."""
+        if not self._id:
+            return ""
+        command = (
+            f"PATH=$PATH:{shlex.quote(str(Path(sys.executable).parent))} python3 -c "
+            f"{shlex.quote(stacks_program())} {shlex.quote(str(self._folder))}/exits- "
+            f'"$SLURM_NODEID" {max(0.5, within_s - _STEP_S):.1f}'
+        )
+        words = ["srun", f"--jobid={self._id}", "--overlap", f"--nodes={self._job.nodes}"]
+        words += ["--ntasks-per-node=1", "--gres=none", "--mem=0", "--quiet"]
+        try:
+            done = ask([*words, "bash", "-c", command], within_s=within_s, look="squeue")
+            said = done.stderr
+        except HostError as error:
+            done, said = None, str(error)
+        if done is not None and "== process " in done.stdout:
+            return done.stdout
+        text = dump(self.pids(), within_s=within_s)  # those of this machine, at least
+        why = " ".join(said.split())[-300:] or "no process was found there"
+        return text and f"== nodes could not be read by srun --overlap: {why}\n{text}"
 
     def reach(self, port: int) -> str:
         """The head node's address once its port is open, "" before.

@@ -36,11 +36,11 @@ class Dumps:
     """Reads the stacks of a launch in the background, once.
 
     Args:
-        pids: Gives its processes.
+        read: Reads them within some seconds.
     """
 
-    def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
-        self._pids = pids
+    def __init__(self, read: Callable[[float], str]) -> None:
+        self._reader = read
         self._thread: threading.Thread | None = None
         self._text = ""
 
@@ -65,13 +65,15 @@ class Dumps:
         return self._text
 
     def _read(self, within_s: float) -> None:
-        pids = tuple(self._pids())
-        self._text = dump(pids, within_s=within_s) if pids else ""
+        self._text = self._reader(within_s)
 
 
 def dump(pids: Iterable[int], *, within_s: float = HANG_S) -> str:
     """The stacks of these processes; one that cannot be read is named with what was tried."""
     deadline = time.monotonic() + within_s
+    pids = tuple(pids)
+    if not pids:
+        return ""
     readers = _readers()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return "\n".join(pool.map(lambda pid: _describe(pid, readers, deadline), pids))

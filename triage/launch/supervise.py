@@ -156,7 +156,7 @@ class _Watch:
         self.phase = "unknown"
         self.stacks = ""
         # The processes of the simulated engine are no engine's.
-        self.dumps = Dumps(target.pids) if spec.engine != "replay" else None
+        self.dumps = Dumps(target.stacks) if spec.engine != "replay" else None
         self._told: set[str] = set()
 
     def seconds(self) -> float:
@@ -307,7 +307,7 @@ class _Watch:
         dumps, within_s = self.dumps, 0.0
         if isinstance(outcome, Hung):
             self.say("patience is over; reading the stacks of its processes")
-            dumps, within_s = dumps or Dumps(self.target.pids), HANG_S
+            dumps, within_s = dumps or Dumps(self.target.stacks), HANG_S
         elif isinstance(outcome, Crashed) and self.target.poll() is None and not self.fatal_at:
             within_s = _STACKS_S  # it was stopped for what it answered
         if dumps is None:

@@ -29,6 +29,7 @@ from triage.launch.asking import ask
 from triage.launch.deaths import Death, Deaths
 from triage.launch.keeper import Keeper
 from triage.launch.sockets import own_address
+from triage.launch.stacks import dump
 from triage.launch.target import Ended, Remains
 
 _RAW = 1 << 16
@@ -153,6 +154,10 @@ class SystemdTarget:
         """The processes of the control group that are alive, the main one first."""
         self._ask()
         return self._pids
+
+    def stacks(self, within_s: float) -> str:
+        """Where its processes stand."""
+        return dump(self.pids(), within_s=within_s)
 
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""

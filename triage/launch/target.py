@@ -68,6 +68,9 @@ class Target(Protocol):
     def pids(self) -> tuple[int, ...]:
         """Its live processes, the main one first."""
 
+    def stacks(self, within_s: float) -> str:
+        """Where its processes stand, read within this time; "" if there is none to read."""
+
     def reach(self, port: int) -> str:
         """The address of our own listener on the port; "" while there is none."""
 
