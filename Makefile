@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install demo lint types browser test parts torture-full e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick clean
+.PHONY: help install demo lint types browser test parts torture-full e2e e2e-full sglang-cpu models cases knowledge schema bench-search bench-search-quick bench-nodes clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -67,8 +67,8 @@ e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
 	$(BIN)/pytest -m e2e tests/e2e -s
 
 # The rows are kept, so that the table can be made in several sittings.
-e2e-full: install models  ## the long tables: bench/MENDING.md, bench/RESOLUTION.md (50 minutes)
-	AGREEMENT_ROWS=.agreement.jsonl MENDING_ROWS=.mending.jsonl $(BIN)/pytest -m e2e_full tests/e2e -s
+e2e-full: install models  ## the long tables: bench/EIGHT.md, MENDING.md, RESOLUTION.md (65 minutes)
+	AGREEMENT_ROWS=.agreement.jsonl MENDING_ROWS=.mending.jsonl EIGHT_ROWS=.eight EIGHT_TABLE=bench/EIGHT.md $(BIN)/pytest -m e2e_full tests/e2e -s
 	$(BIN)/python tools/mending_table.py .mending.jsonl bench/MENDING.md
 
 cases: install  ## write the reconstructed cases of fixtures/cases from tools/cases
@@ -78,6 +78,9 @@ JOBS ?= 1
 MINUTES ?= 600
 bench-search: install  ## launches of the search against other ways, in bench/SEARCH.md (45 minutes; goes on where it was stopped)
 	$(BIN)/python -m bench.search --full --jobs $(JOBS) --minutes $(MINUTES)
+
+bench-nodes: install  ## what launches at the same time save, in bench/NODES.md (6 minutes)
+	$(BIN)/python -m bench.search.nodes --write
 
 bench-search-quick: install  ## a part of it, with loose gates (under 3 minutes)
 	$(BIN)/python -m bench.search --quick

@@ -51,11 +51,29 @@ def write_recipe(folder: Path) -> Path:
     return recipe
 
 
-def begin(recipe: Path, session: str) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "triage", "bisect", str(recipe), "--session", session, "--json"]
+def begin(recipe: Path, session: str, nodes: int = 1) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "triage", "bisect", str(recipe), "--session", session, "--json",
+             "--nodes", str(nodes)]  # fmt: skip
     return subprocess.Popen(
         words, cwd=recipe.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def kill_and_go_on(recipe: Path, nodes: int) -> tuple[int, str]:
+    """Kills, and the answer of the run after the last one."""
+    dice, kills = random.Random("ten kills"), 0
+    while kills < KILLS:
+        process = begin(recipe, "killed", nodes)
+        time.sleep(dice.uniform(0.2, 2.5))
+        if process.poll() is not None:  # done before it could be killed
+            process.communicate()
+            break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+    again, err = (last := begin(recipe, "killed", nodes)).communicate(timeout=300)
+    assert last.returncode == 0, err
+    return kills, again
 
 
 def answer(out: str) -> dict[str, Any]:
@@ -73,19 +91,30 @@ def test_ten_kills_cost_no_more_than_the_launches_that_were_in_flight(tmp_path: 
     out, err = (whole := begin(recipe, "whole")).communicate(timeout=300)
     assert whole.returncode == 0, err
 
-    dice, kills = random.Random("ten kills"), 0
-    while kills < KILLS:
-        process = begin(recipe, "killed")
-        time.sleep(dice.uniform(0.2, 2.5))
-        if process.poll() is not None:  # done before it could be killed
-            break
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-    again, err = (last := begin(recipe, "killed")).communicate(timeout=300)
-    assert last.returncode == 0, err
+    kills, again = kill_and_go_on(recipe, 1)
     assert answer(again) == answer(out)
     # What was lost was launched anew under its number: so each kill cost the one in flight.
     assert launched(tmp_path / "killed") == launched(tmp_path / "whole")
     assert kills >= KILLS // 2
     assert {one["flag"] for one in json.loads(again)["drop"]} == {"flag-c", "flag-f"}
+
+
+def test_ten_kills_of_a_search_on_two_nodes_lose_the_launches_in_flight_only(
+    tmp_path: Path,
+) -> None:
+    recipe = write_recipe(tmp_path)
+    out, err = (whole := begin(recipe, "whole", 2)).communicate(timeout=300)
+    assert whole.returncode == 0, err
+    kills, again = kill_and_go_on(recipe, 2)
+    assert kills >= KILLS // 2
+    # Which answer comes first is chance, and with it what is asked next: the answer is the same.
+    last, first = json.loads(again), json.loads(out)
+    assert (last["reason"], last["level"]) == (first["reason"], first["level"])
+    for key in ("keep", "drop"):
+        assert [(c["flag"], c["value"]) for c in last[key]] == [
+            (c["flag"], c["value"]) for c in first[key]
+        ]
+    trials = launched(tmp_path / "killed")
+    assert len({tuple(items) for items, _, _ in trials}) == len(trials), "none is launched twice"
+    # A kill leaves no trace in the journal, so the search is as long as any other.
+    assert len(trials) <= len(launched(tmp_path / "whole")) + KILLS
