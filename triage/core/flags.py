@@ -142,6 +142,7 @@ class FlagTable:
             specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
         )
         self._sorted: list[str] = []
+        self.remembered: dict[object, bool] = {}  # what a reader of dumps found out (server_args)
 
     @cached_property
     def _by_field(self) -> dict[str, str]:

@@ -30,6 +30,17 @@ def regex(pattern: AnyStr, flags: int = 0, *, needs: Sequence[AnyStr] = ()) -> r
     return cast("re.Pattern[AnyStr]", _Regex(pattern, flags))
 
 
+def finds(pattern: str, text: str) -> bool:
+    """Whether the pattern is somewhere in the text; one that is plain text is not compiled."""
+    parts = pattern.split("\\.")
+    if _SPECIAL.isdisjoint("".join(parts)):
+        return ".".join(parts) in text
+    return re.search(pattern, text) is not None
+
+
+_SPECIAL = frozenset(".^$*+?{}[]\\|()")
+
+
 class _Regex:
     """Becomes the compiled pattern, method by method, when the first is asked for."""
 

@@ -11,7 +11,7 @@ Source: `ServerArgs.resolved_dict` of SGLang 0.5.23 (a dict literal) and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from triage.core.config import Value
@@ -43,6 +43,14 @@ _USUAL = regex(
     r"""|'[^'\\\n\r\0]*'|"[^"\\\n\r\0]*\"""",
     re.ASCII,
 )
+# A field with such a value and its comma: what most of a dump is.
+_ITEM = regex(
+    r"""\s*(?:(?P<word>[A-Za-z_]\w*)\s*=|'(?P<text>\w+)'\s*:)\s*"""
+    r"""(?P<value>True|False|None|-?(?:0|[1-9]\d{0,17})|-?\d{1,9}\.\d{1,17}|'[^'\\\n\r\0]*')\s*,""",
+    re.ASCII,
+)
+_KNOWN_ITEMS: dict[str, tuple[str, object]] = {}  # as printed -> field, value
+_MOST_ITEMS, _SHORT = 4096, 200  # of those that are remembered, and their characters
 _WORDS: Mapping[str, object] = {"True": True, "False": False, "None": None}
 
 # Fields whose value is chosen at random, follows from the model, or is a table
@@ -94,38 +102,54 @@ def find_dump(text: str) -> ServerArgsDump | None:
     values: dict[str, object] = {}
     unreadable: list[str] = []
     complete = False
-    for key, text_of in _items(line):
-        if not key:
-            complete = True
-            break
+    at = _usual_items(line, 0, values)
+    while (item := _item(line, at)) is not None:
+        key, text_of, at, complete = item
         try:
             values[key] = _value(text_of.strip())
         except ValueError:
             unreadable.append(key)
+        if complete:
+            break
+        at = _usual_items(line, at, values)
     return ServerArgsDump(values, tuple(unreadable), complete)
 
 
-def _items(line: str) -> Iterator[tuple[str, str]]:
-    """(field, text of its value) in order; ("", "") when the dump's own bracket closed."""
-    at = 0
-    while key := KEY.match(line, at):
-        depth, start = 0, key.end()
-        for token in TOKEN.finditer(line, start):
-            if token["torn"]:  # a string that does not end: the line was cut
-                return
-            if token["open"]:
-                depth += 1
-            elif token["close"]:
-                depth -= 1
-            if depth < 0 or (depth == 0 and token["comma"]):
-                yield key["word"] or key["text"], line[start : token.start()]
-                at = token.end()
-                break
-        else:
-            return
-        if depth < 0:
-            yield "", ""
-            return
+def _usual_items(line: str, at: int, values: dict[str, object]) -> int:
+    """Read fields with usual values from here on; return where the first other one stands.
+
+    They are nearly all, and nearly the same in each dump.
+    """
+    while (found := _ITEM.match(line, at)) is not None:
+        item, at = found[0], found.end()
+        known = _KNOWN_ITEMS.get(item)
+        if known is None:
+            known = found["word"] or found["text"], _value(found["value"])
+            if len(item) <= _SHORT:
+                if len(_KNOWN_ITEMS) >= _MOST_ITEMS:
+                    _KNOWN_ITEMS.clear()
+                _KNOWN_ITEMS[item] = known
+        values[known[0]] = known[1]
+    return at
+
+
+def _item(line: str, at: int) -> tuple[str, str, int, bool] | None:
+    """Field, text of its value, where the next begins, and whether the dump's bracket closed."""
+    key = KEY.match(line, at)
+    if key is None:
+        return None
+    depth, start = 0, key.end()
+    for token in TOKEN.finditer(line, start):
+        if token["torn"]:  # a string that does not end: the line was cut
+            return None
+        if token["open"]:
+            depth += 1
+        elif token["close"]:
+            depth -= 1
+        if depth < 0 or (depth == 0 and token["comma"]):
+            name = key["word"] or key["text"]
+            return name, line[start : token.start()], token.end(), depth < 0
+    return None
 
 
 def _value(text: str) -> object:
@@ -151,13 +175,9 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     values = dump.values
     flags: dict[str, Value] = {}
     for field, value in values.items():
-        usual = table.usual(field)
-        if usual is None or _is_noise(field):
+        if _says_nothing(field, value, table):
             continue
         if field == "tokenizer_path" and value == values.get("model_path"):
-            continue
-        filled_in = field in FILLED_IN and value == FILLED_IN[field]
-        if filled_in or _is_default(value, *usual):
             continue
         if (spec := table.by_field(field)) is not None:
             # A torn or foreign dump may hold what the flag cannot be.
@@ -166,19 +186,42 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     return flags
 
 
+def _says_nothing(field: str, value: object, table: FlagTable) -> bool:
+    """Whether the value is the default, filled in, noise, or that of no flag."""
+    kind = type(value)
+    if kind not in _PLAIN or (isinstance(value, str) and len(value) > _SHORT):
+        return _is_usual(field, value, table)
+    key = field, kind, value
+    known = table.remembered.get(key)
+    if known is None:
+        if len(table.remembered) >= _MOST_ITEMS:
+            table.remembered.clear()
+        known = table.remembered[key] = _is_usual(field, value, table)
+    return known
+
+
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+def _is_usual(field: str, value: object, table: FlagTable) -> bool:
+    usual = table.usual(field)
+    if usual is None or _is_noise(field):
+        return True
+    filled_in = field in FILLED_IN and value == FILLED_IN[field]
+    return filled_in or _is_default(value, *usual)
+
+
 def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
     """Fields that hold something and are no flag of this table: a fork's, or another version's."""
     return tuple(
         name
         for name, value in dump.values.items()
-        if value not in (None, False, 0, "", [], (), {})
-        and not _is_noise(name)
-        and table.usual(name) is None
+        if value and not _is_noise(name) and table.usual(name) is None
     )
 
 
 def _is_noise(field: str) -> bool:
-    return field in NOISE or bool(NOISY_LISTS.match(field))
+    return field in NOISE or (field.startswith("cuda_graph_") and bool(NOISY_LISTS.match(field)))
 
 
 def _is_default(value: object, style: Style, default: Default) -> bool:

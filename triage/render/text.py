@@ -6,7 +6,6 @@ Not: JSON (documents.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
@@ -97,7 +96,7 @@ def _root(d: Diagnosis) -> Iterator[str]:
         yield from _labelled("", _shown(code.message.split("\n")[0], 240))
     if code is not None and code.frames:
         inner = code.frames[-1]
-        file = re.sub(r".*/(?:site|dist)-packages/", "", inner.file)
+        file = inner.file.rpartition("/site-packages/")[2].rpartition("/dist-packages/")[2]
         yield from _labelled("at", _shown(f"{file}:{inner.line} in {inner.function}", 240))
 
 

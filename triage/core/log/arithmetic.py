@@ -18,10 +18,11 @@ from triage.core.regex import regex
 _MOST = 12  # numbers of a message that are looked at
 _INTEGER = regex(r"(?<![\w.\-])\d{1,12}(?![\w.]*\w)")
 # Only sizes are worth a sum: every message has numbers.
-_OF_SIZES = regex(
-    r"size|shape|dim|head|expert|divisib|multiple|partition|shard|token|block|match|\bvs\b|%|layer"
-    r"|page|length|width|rank|pool|batch"
-)
+_SIZES = (
+    "size", "shape", "dim", "head", "expert", "divisib", "multiple", "partition", "shard", "token",
+    "block", "match", "%", "layer", "page", "length", "width", "rank", "pool", "batch",
+)  # fmt: skip
+_VERSUS = regex(r"\bvs\b", needs=("vs",))
 # Words of a message that mean a part of something that a group of ranks shares.
 _PART = regex(
     r"partition|shard|attn_tp|local_\w*(?:head|expert|size)",
@@ -45,7 +46,7 @@ def related(message: str, values: Mapping[str, Value]) -> Iterator[tuple[str, st
         message: The root's text with the rest of its message.
         values: Flags of the launch that differ from the defaults.
     """
-    if _OF_SIZES.search(message) is None:
+    if not any(map(message.__contains__, _SIZES)) and _VERSUS.search(message) is None:
         return
     numbers = list(dict.fromkeys(int(n) for n in _INTEGER.findall(message)))[:_MOST]
     widths = {name: _size(values.get(name)) for name in _WIDTHS}

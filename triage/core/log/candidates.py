@@ -6,7 +6,6 @@ Not: choosing among them (cascade.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from triage.core.causes import Cause, Role, Severity
@@ -31,6 +30,7 @@ from triage.core.log.gather import is_uncaught
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback, unwrapped
 from triage.core.records import dataclass, field
+from triage.core.regex import finds
 
 # Exceptions that programs use to find their way: what is raised while one of
 # them is handled says what was really missed.
@@ -123,7 +123,7 @@ def eligible(
         return False
     if cause.context and (supported is None or supported > line):
         return False
-    return not cause.frames or any(re.search(pattern, frames) for pattern in cause.frames)
+    return not cause.frames or any(finds(pattern, frames) for pattern in cause.frames)
 
 
 def chosen(tb: Traceback) -> Traceback:

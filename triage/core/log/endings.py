@@ -56,15 +56,13 @@ _DEATH = _Any(
     "SIGQUIT received. signum",
     (r"Rank \d+ scheduler (?:died during initialization|is dead)", " scheduler "),
     (r"Subprocess \w+ \(pid=\d+\) crashed with exit code", ") crashed with exit code"),
-    (
-        r"Initialization failed\. (?:Please see the error messages above|controller_init_state)",
-        "Initialization failed. ",
-    ),
-    (
-        r"EngineCore failed to start|WorkerProc failed to start|WorkerProc initialization failed",
-        " failed",
-    ),
-    (r"Engine core initialization failed|Engine process failed to start", "Engine "),
+    "Initialization failed. Please see the error messages above",
+    "Initialization failed. controller_init_state",
+    "EngineCore failed to start",
+    "WorkerProc failed to start",
+    "WorkerProc initialization failed",
+    "Engine core initialization failed",
+    "Engine process failed to start",
     (r"(?:Worker proc|EngineCore|Engine core proc)\S* .*died unexpectedly", "died unexpectedly"),
     (
         r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Terminated|Aborted)\b",
@@ -72,7 +70,12 @@ _DEATH = _Any(
         " Terminated",
         "Killed",
     ),
-    (r"[Ss]erver process (?:terminated unexpectedly|exited with code|died)", "erver process "),
+    "Server process died",
+    "Server process exited with code",
+    "Server process terminated unexpectedly",
+    "server process died",
+    "server process exited with code",
+    "server process terminated unexpectedly",
     (
         r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)"
         r"|SYSTEM_ERROR.*[Ww]orker",
@@ -80,20 +83,14 @@ _DEATH = _Any(
         "SYSTEM_ERROR",
         "The actor ",
     ),
-    (
-        r"Main process exited, code=|\.service: Failed with result|Control process exited, code=",
-        ".service: Failed with result",
-        "Control process exited, code=",
-        "Main process exited, code=",
-    ),
+    ".service: Failed with result",
+    "Control process exited, code=",
+    "Main process exited, code=",
     (r"^(?:srun|slurmstepd): error: .*(?:[Tt]ask|STEP|step)", ": error: "),
-    (
-        r"mpirun (?:noticed that process|has exited due to process)|PRTE has lost|prterun noticed",
-        "PRTE has lost",
-        "mpirun has exited due to process",
-        "mpirun noticed that process",
-        "prterun noticed",
-    ),
+    "PRTE has lost",
+    "mpirun has exited due to process",
+    "mpirun noticed that process",
+    "prterun noticed",
     (
         r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
         "Root Cause (first observed failure)",
@@ -134,10 +131,8 @@ _PEER_GONE = _Any(
         "Connection reset",
         "Connection was likely closed",
     ),
-    (
-        r"socketProgress: Connection closed by remote peer|Connection closed by remote peer",
-        "Connection closed by remote peer",
-    ),
+    "Connection closed by remote peer",
+    "socketProgress: Connection closed by remote peer",
     (
         r"^(?:BrokenPipeError|ConnectionResetError|ConnectionAbortedError|EOFError)\b",
         "BrokenPipeError",
@@ -149,7 +144,8 @@ _PEER_GONE = _Any(
 _SURVIVOR = _Any(
     *_PEER_GONE.rows,
     (r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting", "unbound_buffer.cc:"),
-    (r"[Ww]atchdog timeout \(self\.watchdog_timeout=", "atchdog timeout (self.watchdog_timeout="),
+    "Watchdog timeout (self.watchdog_timeout=",
+    "watchdog timeout (self.watchdog_timeout=",
     "Watchdog caught collective operation timeout",
     (
         r"\[PG ID \d+ .*(?:detected by watchdog|Process group watchdog thread terminated)",
@@ -160,52 +156,37 @@ _SURVIVOR = _Any(
         "Exception (either an error",
         "Timeout at NCCL work",
     ),
-    (
-        r"Process group watchdog thread terminated|Some NCCL operations have failed or timed out",
-        "Process group watchdog thread terminated",
-        "Some NCCL operations have failed or timed out",
-    ),
+    "Process group watchdog thread terminated",
+    "Some NCCL operations have failed or timed out",
     "To avoid data inconsistency, we are taking the entire process down",
     (
         r"TP rank \d+ could finish the model loading, but there are other ranks",
         " could finish the model loading, but there are other ranks",
     ),
-    (
-        r"NVSHMEM API called before NVSHMEM initialization|connect EPS failed",
-        "NVSHMEM API called before NVSHMEM initialization",
-        "connect EPS failed",
-    ),
+    "NVSHMEM API called before NVSHMEM initialization",
+    "connect EPS failed",
     "nvshmem setup connections failed",
-    (
-        r"operation failed due to a previous error during capture|StreamCaptureInvalidated",
-        "StreamCaptureInvalidated",
-        "operation failed due to a previous error during capture",
-    ),
+    "StreamCaptureInvalidated",
+    "operation failed due to a previous error during capture",
 )
 _TEARDOWN = _Any(
     "kill_process_tree called",
     (r"Sleeping \d+ seconds before crash diagnostics", " seconds before crash diagnostics"),
-    (
-        r"[Pp]yspy (?:failed|dump)|pyspy dump attempts failed",
-        "Pyspy dump",
-        "Pyspy failed",
-        "pyspy dump",
-        "pyspy failed",
-    ),
-    (
-        r"CUDA (?:user-triggered )?coredump|GPU core dump failed",
-        "CUDA coredump",
-        "CUDA user-triggered coredump",
-        "GPU core dump failed",
-    ),
+    "Pyspy dump",
+    "Pyspy failed",
+    "pyspy dump",
+    "pyspy dump attempts failed",
+    "pyspy failed",
+    "CUDA coredump",
+    "CUDA user-triggered coredump",
+    "GPU core dump failed",
     "Dumping requests before crash",
     "destroy_process_group() was not called",
     "resource_tracker: There appear to be",
-    (
-        r"INFO:     (?:Shutting down|Waiting for application shutdown|Application shutdown complete"
-        r"|Finished server process)",
-        "INFO:     ",
-    ),
+    "INFO:     Application shutdown complete",
+    "INFO:     Finished server process",
+    "INFO:     Shutting down",
+    "INFO:     Waiting for application shutdown",
     "Gracefully exiting",
     (
         r"Worker: shutting down|Shutting down (?:engine|workers)"
@@ -278,11 +259,8 @@ _NO_COMMAND = _Any(
 )
 _CONTAINER = _Any(
     (r"nvidia-container-cli: .*error|nvidia-container-cli: ", "nvidia-container-cli: "),
-    (
-        r"unable to start container process|OCI runtime create failed",
-        "OCI runtime create failed",
-        "unable to start container process",
-    ),
+    "OCI runtime create failed",
+    "unable to start container process",
     (
         r"^(?:docker|podman|Error): (?:Error response from daemon|.*Error response from daemon)",
         "Error response from daemon",
@@ -400,14 +378,12 @@ FATAL_HEADS = _Any(
     "hit an exception",
     "Initialization failed",
     "Exception in run_tp_server",
-    (r"init[_ ]state", "init state", "init_state"),
+    "init state",
+    "init_state",
     (r"^Process \S+:$", "Process "),
     "failed to start",
-    (
-        r"Failed to start|terminated with the following error:",
-        "Failed to start",
-        "terminated with the following error:",
-    ),
+    "Failed to start",
+    "terminated with the following error:",
 )
 # Exceptions by which a process obeys a signal.
 STOPPED_BY = frozenset(("KeyboardInterrupt", "SystemExit", "CancelledError"))

@@ -8,7 +8,6 @@ Everything is bounded: of many equal events the first and the last are kept.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -19,7 +18,7 @@ from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
 from triage.core.records import dataclass, field
-from triage.core.regex import regex
+from triage.core.regex import finds, regex
 
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end
 _RANKS = 256  # ranks whose matches of one cause are kept apart
@@ -126,7 +125,7 @@ class Generation:
         key = cause, len(self.dumps)
         if key not in self._asked:
             self._asked[key] = next(
-                (number for number, text in self.dumps if any(re.search(p, text) for p in context)),
+                (number for number, text in self.dumps if any(finds(p, text) for p in context)),
                 None,
             )
         found = [n for n in (self._asked[key], self.supported.get(cause)) if n is not None]

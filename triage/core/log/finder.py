@@ -18,6 +18,8 @@ from triage.core.log.clues import clues_of
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
 WINDOWS = 6  # places of interest of a longer line
 BEHIND = 1024  # of LONG, what is looked at before such a place
+_EARLY = 1 << 15  # bytes of a very long line that are searched first
+_LONG_WORDS = 1 << 16  # bytes of different words in a part, beyond which there is a long one
 _PART = 1 << 16  # bytes that Plain searches at a time
 _MOST = 2048  # marks that Marker holds at a time
 
@@ -98,6 +100,7 @@ class Plain:
         self._texts = literals.texts
         self._implied = dict(literals.triggers)
         self._triggers = [(n, *_words(literals.texts[n])) for n, _ in literals.triggers]
+        self._alphabet = bytes(sorted(set(b"".join(literals.texts))))
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -106,21 +109,41 @@ class Plain:
         """See Finder."""
         if stop - start > _PART:
             stop = block.find(b"\n", start + _PART, stop) + 1 or stop
+            if stop - start > 2 * _PART and (mark := self._early(block, start, stop)):
+                return [mark], mark.stop + 1
         lines: dict[int, list[int]] = {}
         # Most literals are not there. Looking for one of their words among those that are
         # costs a fraction of looking through all bytes.
         words = set(block[start:stop].split())
         joined = b"\n".join(words)
-        for number, whole, part in self._triggers:
+        triggers = self._triggers
+        if len(joined) > _LONG_WORDS:
+            # No text at all, but a line that is one word: few texts have only its characters.
+            known = bytes([char for char in self._alphabet if char in joined])
+            triggers = [one for one in triggers if not one[2].translate(None, known)]
+        begin = end = -1
+        for number, whole, part in triggers:
             if whole not in words if whole else part not in joined:
                 continue
             text = self._texts[number]
             at = block.find(text, start, stop)
             while at >= 0:
-                begin = block.rfind(b"\n", start, at) + 1 or start
+                if not begin <= at < end:  # in the line that was found last, often
+                    begin = block.rfind(b"\n", start, at) + 1 or start
+                    end = block.find(b"\n", at, stop)
                 lines.setdefault(begin, []).append(number)
-                at = block.find(text, block.find(b"\n", at, stop), stop)
+                at = block.find(text, end, stop)
         return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
+
+    def _early(self, block: bytes, start: int, stop: int) -> Mark | None:
+        """The mark of a very long line if its beginning has all that is looked at, else None."""
+        if block.find(b"\n", start, start + _EARLY) >= 0:
+            return None
+        part = block[start : start + _EARLY] + b"\n"
+        marks, _ = self.scan(part, 0, len(part))
+        if not marks or len(marks[0].hits) < WINDOWS or marks[0].hits[-1] + LONG > _EARLY:
+            return None
+        return Mark(start, block.find(b"\n", start + _EARLY, stop), marks[0].seen, marks[0].hits)
 
     def _mark(self, block: bytes, start: int, stop: int, triggers: Sequence[int]) -> Mark:
         stop = block.find(b"\n", start, stop)

@@ -38,7 +38,8 @@ _STAGES = _Table(
         (
             r"(draft|mtp)\w*_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
             "draft-graph-capture",
-            "_cuda_graph_runner.py:",
+            "draft",
+            "mtp",
         ),
         (
             r"prefill_cuda_graph_runner\.py:(?!replay|can_run|load_batch|pad_to|prepare_replay)",
@@ -76,7 +77,8 @@ _STAGES = _Table(
         (
             r"scheduler\w*\.py:(event_loop_\w+|run_event_loop|run_batch)",
             "warmup-request",
-            "scheduler",
+            ".py:event_loop_",
+            ".py:run_",
         ),
     )
 )
@@ -130,7 +132,7 @@ _PROOFS = _Table(
         (
             r"/models/\w+\.py:__init__|loader\.py:_?initialize_model",
             "model-construct",
-            ".py:__init__",
+            "/models/",
             "loader.py:_initialize_model",
             "loader.py:initialize_model",
         ),
@@ -224,7 +226,7 @@ _PROOFS = _Table(
             r"|chunked_prefill|diffusion_llm|metrics_reporter|kv_events|watch_dog|profiler|overlap"
             r"|deterministic|weight_updater|request_|lora_|load_)\w*",
             "scheduler-init",
-            "scheduler",
+            ".py:init_",
         ),
         (r"schedule_policy\.py:_?validate", "scheduler-init", "schedule_policy.py:"),
         (

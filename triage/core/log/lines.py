@@ -50,6 +50,7 @@ _HEAD = regex(
 )
 # Python's own logging, before SGLang has set up its form of it; in front of any message.
 #   example  [2026-03-21 03:31:56] INFO engine:177: server_args=ServerArgs(...
+_LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ", "CRITICAL ")
 _LEVEL = regex(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.-]{1,80}:\d{1,6}: ")
 _KERNEL_HEAD = regex(r"\[ *\d+\.\d{6}\] ")
 _GPU_HEAD = regex(r"\[(gpu(?:_id)?=\d+)\] ?", needs=("[gpu",))
@@ -285,9 +286,9 @@ def _peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) 
         time, headed = head["time"], True
         rank = head["tag"].strip() or rank
         text = text[head.end() :]
-        if text[:1] in "DIWEC" and (said := _LEVEL.match(text)) is not None:
+        if text.startswith(_LEVELS) and (said := _LEVEL.match(text)) is not None:
             text = text[said.end() :]
-    elif text[:1] in "DIWEC" and (level := _VLLM_LEVEL.match(text)) is not None:
+    elif text.startswith(_LEVELS) and (level := _VLLM_LEVEL.match(text)) is not None:
         time, headed = time or level["time"], level["level"] not in ("ERROR", "CRITICAL")
         text = text[level.end() :]
     elif (gpu := _GPU_HEAD.match(text)) is not None:

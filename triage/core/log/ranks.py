@@ -33,7 +33,7 @@ _DEAD = regex(
 
 def topology(label: str) -> str:
     """The tag of a place in the parallel layout, or "" for a process without one."""
-    if _TOPOLOGY.fullmatch(label):
+    if label != "main" and _TOPOLOGY.fullmatch(label):
         return label
     worker = _WORKER.match(label)
     return worker[1].strip("_").replace("_", " ") if worker else ""

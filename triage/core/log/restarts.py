@@ -41,12 +41,27 @@ LITERALS = frozenset(
      "Container image Copyright", "== CUDA ==", "== PyTorch ==", "estarting ", "Attempt ", "Retry ")
 )  # fmt: skip
 _BEGIN = regex(r"Init (?:torch distributed|parallel|nccl) begin", needs=(" begin",))
-_NAME = regex(r"['\"]?\b(node_rank|port|disaggregation_mode)['\"]?[=:] ?['\"]?([\w-]+)")
+_NAMES = ("node_rank", "port", "disaggregation_mode")
+_VALUE = regex(r"['\"]?[=:] ?['\"]?([\w-]+)")
 
 
 def launch_name(line: Line) -> str:
     """Who printed a dump of arguments: two with one name are two starts of one launch."""
-    return " ".join((source_of(line.wrapper), *(f"{k}={v}" for k, v in _NAME.findall(line.text))))
+    return " ".join((source_of(line.wrapper), *_named(line.text)))
+
+
+def _named(text: str) -> list[str]:
+    """What tells two launches apart, in the order of the text."""
+    found: list[tuple[int, str]] = []
+    for name in _NAMES:
+        at = text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            begins = not at or not (text[at - 1].isalnum() or text[at - 1] == "_")
+            if begins and (value := _VALUE.match(text, end)) is not None:
+                found.append((at, f"{name}={value[1]}"))
+            at = text.find(name, end)
+    return [named for _, named in sorted(found)]
 
 
 def is_again(generation: Generation, line: Line, phase: str) -> bool:

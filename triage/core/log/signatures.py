@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from enum import IntEnum
 from typing import NamedTuple, TypeVar, overload
 
 from triage.core.causes import Cause, Role
@@ -20,7 +19,7 @@ from triage.core.log.finder import Literals, literals_of
 from triage.core.log.literals import cover, only_text
 
 
-class Use(IntEnum):
+class Use:
     """What a match of a pattern says about its cause."""
 
     MATCH = 0  # the line can be the reason
@@ -95,7 +94,7 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
                 if number == len(owners):
                     owners.append([])
                 owners[number].append(len(patterns))
-            patterns.append(Pattern(index, int(use), pattern, only_text(pattern), needs))
+            patterns.append(Pattern(index, use, pattern, only_text(pattern), needs))
     near = [n for n, p in enumerate(patterns)
             if p.use in _LOOKED_FOR and any(map(is_ordinary, p.needs))]  # fmt: skip
     parts = [part for part in ORDINARY
@@ -172,6 +171,13 @@ def matcher_of(causes: Sequence[Cause], fixed: frozenset[str]) -> Matcher:
     return causes.matchers[fixed]
 
 
+# What matches a line, with its captures; and the causes that it bears out.
+_Tried = tuple[tuple[tuple[int, dict[str, str]], ...], tuple[int, ...]]
+_NOTHING: _Tried = ((), ())
+_SHORT = 1000  # characters of a line whose matches are remembered
+_REMEMBERED = 2048
+
+
 class Matcher:
     """All patterns of a set of causes.
 
@@ -213,10 +219,15 @@ class Matcher:
         # A context without a literal is found only in lines that are read anyway.
         self.every_line = any(table.uses[n] in (Use.MATCH, Use.ABSENT) for n in table.bare)
         self._compiled: dict[str, re.Pattern[str]] = {}
+        self._numbered: dict[frozenset[str], frozenset[int]] = {}
+        self._known: dict[tuple[str, frozenset[int] | None], _Tried] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
         """Numbers of the literals that are among these texts."""
-        return frozenset(n for n, text in enumerate(self._texts) if text in texts)
+        key = frozenset(texts)
+        if key not in self._numbered:
+            self._numbered[key] = frozenset(n for n, t in enumerate(self._texts) if t in key)
+        return self._numbered[key]
 
     def match(
         self, text: str, seen: Collection[int] | None = None
@@ -227,11 +238,11 @@ class Matcher:
             text: A cleaned line.
             seen: Numbers of the literals in its raw line; None tries every literal.
         """
-        return self._match(Use.MATCH, text, seen)
+        return iter(self._tried(text, seen)[0])
 
     def supported(self, text: str, seen: Collection[int] | None = None) -> Iterator[int]:
         """Index of each cause that holds only if such a line came before."""
-        return (index for index, _ in self._match(Use.CONTEXT, text, seen))
+        return iter(self._tried(text, seen)[1])
 
     def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """As `match`, for the causes that are none: the line is harmless."""
@@ -255,18 +266,35 @@ class Matcher:
             n for n in numbers if not (needs := patterns[n].needs) or any(t in text for t in needs)
         ]
 
-    def _match(
-        self, use: Use, text: str, seen: Collection[int] | None
-    ) -> Iterator[tuple[int, dict[str, str]]]:
-        owners, uses, texts = self._owners, self._uses, self._texts
-        tried = {n for n in self._always if uses[n] == use}
+    def _tried(self, text: str, seen: Collection[int] | None) -> _Tried:
+        """What matches the text, and what it bears out; eight ranks say the same."""
+        key = text, None if seen is None else frozenset(seen)
+        found = self._known.get(key)
+        if found is None:
+            found = self._try(text, seen)
+            if len(text) <= _SHORT:
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[key] = found
+        return found
+
+    def _try(self, text: str, seen: Collection[int] | None) -> _Tried:
+        owners, texts = self._owners, self._texts
+        tried = set(self._always)
         for number in range(len(owners)) if seen is None else seen:
-            if number < len(owners) and texts[number] in text:
-                tried.update([n for n in owners[number] if uses[n] == use])
+            if number < len(owners) and (own := owners[number]) and texts[number] in text:
+                tried.update(own)
         if any(map(text.__contains__, self._ordinary)):
-            near = self._with_needs(self._near, text)
-            tried.update([n for n in near if uses[n] == use])
-        return self._search(sorted(tried), text) if tried else iter(())
+            tried.update(self._with_needs(self._near, text))
+        if not tried:
+            return _NOTHING
+        numbers, uses = sorted(tried), self._uses
+        matched = [n for n in numbers if uses[n] == Use.MATCH]
+        borne = [n for n in numbers if uses[n] == Use.CONTEXT]
+        return (
+            tuple(self._search(matched, text)),
+            tuple(index for index, _ in self._search(borne, text)),
+        )
 
     def _search(self, numbers: Collection[int], text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """The first of these patterns of each cause that is in the text."""

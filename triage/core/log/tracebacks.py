@@ -28,6 +28,7 @@ _OPEN = 256  # tracebacks that may be unfinished at a time
 _IDLE = 2000  # lines after which an unfinished one is given up
 
 _FRAME = regex(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?', needs=(", line ",))
+_EDGES, _BARS = (" ", "|", "+"), ("|", "+")
 _GROUP = regex(r"\s*[|+](?:-\+?-*)?(?: |$)")
 _EXCEPTION = regex(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
 _BARE = regex(
@@ -150,7 +151,7 @@ class _Stream:
 
     def feed(self, line: Line) -> Traceback | None:
         text, grouped = line.text, False
-        if text.startswith((" ", "|", "+")) and (group := _GROUP.match(text)):
+        if text[:1] in _EDGES and text.lstrip()[:1] in _BARS and (group := _GROUP.match(text)):
             text, grouped = text[group.end() :], True
         if self.dump is not None and self._in_dump(text):
             return self.dump
