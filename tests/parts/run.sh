@@ -3,7 +3,9 @@
 #
 #   run.sh install        fetch what is missing (Debian packages, as root)
 #   run.sh                start each part, run its tests and a part of the torture table, end it
-#   run.sh torture-full   the whole torture table, written to docs/torture.md (about 40 minutes)
+#   run.sh torture-full [SECTION...]   the whole torture table, or some sections of it, written to
+#                         docs/torture.md (about 40 minutes; what is in .torture.jsonl is not played
+#                         again, so that it can be made in several sittings; JOBS=2 cells at a time)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
@@ -29,25 +31,54 @@ tidy() { "$here/systemd_box.sh" down || true; "$here/slurm.sh" down || true; "$h
 trap tidy EXIT
 pytest=(.venv/bin/python -m pytest -m parts tests/parts -q -p no:cacheprovider)
 
-torture=(.venv/bin/python tests/parts/torture.py)
+torture=(.venv/bin/python tests/parts/torture.py --jobs "${JOBS:-2}")
+cells=$repo/.torture.jsonl
 in_box() {  # each command in the box, where nothing can be written to this folder
   "$here/systemd_box.sh" run env --chdir="$repo" TRIAGE_PARTS=systemd PYTHONDONTWRITEBYTECODE=1 "$@"
 }
+own_group() {  # whether a control group of version 2 can be made on this machine
+  .venv/bin/python -c 'import sys; from triage.launch.cgroups import make
+made = make("triage-tried"); sys.exit(made if isinstance(made, str) else not made.remove())'
+}
+in_a_group() {  # in the box a service may make groups below its own
+  in_box systemd-run --quiet --pipe --wait --collect -p Delegate=yes --working-directory="$repo" \
+    --setenv=PYTHONDONTWRITEBYTECODE=1 "$repo/.venv/bin/python" "${@:2}"
+}
+full() {  # one section
+  case $1 in
+    systemd | process-in-box)
+      "$here/systemd_box.sh" up "$repo"
+      "$here/systemd_box.sh" run sh -c 'cat >/run/cells' <"$cells"
+      if [[ $1 == systemd ]]; then
+        in_box "${torture[@]}" --full --sections systemd --cells /run/cells || failed=1
+      else
+        in_a_group "${torture[@]}" --full --sections process --cells /run/cells || failed=1
+      fi
+      "$here/systemd_box.sh" run cat /run/cells >"$cells.new"
+      mv "$cells.new" "$cells"
+      "$here/systemd_box.sh" down ;;
+    process) if own_group; then play process; else full process-in-box; fi ;;
+    slurm) "$here/slurm.sh" up; SLURM_CONF=$TRIAGE_SLURM/slurm.conf play slurm; "$here/slurm.sh" down ;;
+    *) play "$1" ;;
+  esac
+}
+play() { "${torture[@]}" --full --sections "$1" --cells "$cells" || failed=1; }
 
 "$here/podman.sh" image
 if [[ ${1:-} == torture-full ]]; then
-  cells=$(mktemp)
-  "$here/systemd_box.sh" up "$repo"
-  in_box "${torture[@]}" --full --targets systemd --json | tee "$cells" || true
-  "$here/systemd_box.sh" down
-  "$here/slurm.sh" up
-  SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${torture[@]}" --full --targets process,container,slurm \
-    --cells "$cells" --table docs/torture.md
-  exit
+  shift
+  [[ $# -gt 0 ]] || set -- process process-by-process systemd container slurm
+  touch "$cells"
+  failed=0
+  for section in "$@"; do full "$section"; done
+  "${torture[@]}" --full --sections '' --cells "$cells" --table docs/torture.md
+  exit $failed
 fi
 "$here/slurm.sh" up
-SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${pytest[@]}" -k "not systemd" "$@"
-SLURM_CONF=$TRIAGE_SLURM/slurm.conf "${torture[@]}" --targets process,container,slurm
+export SLURM_CONF=$TRIAGE_SLURM/slurm.conf
+"${pytest[@]}" -k "not systemd" "$@"
+"${torture[@]}" --sections process-by-process,container,slurm
 "$here/systemd_box.sh" up "$repo"
+if own_group; then "${torture[@]}" --sections process; else in_a_group "${torture[@]}" --sections process; fi
 in_box "${pytest[@]}" -k systemd "$@"
-in_box "${torture[@]}" --targets systemd
+in_box "${torture[@]}" --sections systemd

@@ -3,7 +3,7 @@
     torture_engine.py --host H --port P --model-path M [--misbehave KIND] [--on-node RANK]
 
 Kinds are the functions whose names begin with `do_`. It prints what SGLang prints on its way, so
-that phases are known.
+that phases are known. What it makes has the model path in its name: it tells cells apart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-MARK = "torture-daemon"
+MODEL = "m"
 
 
 def say(text: str, end: str = "\n") -> None:
@@ -90,12 +90,23 @@ def do_segfault() -> None:
     ctypes.string_at(0)
 
 
+def group_of(controller: str) -> Path | None:
+    """A new control group of version 1; None where that hierarchy cannot be written."""
+    for root in (Path("/run/triage-v1"), Path("/sys/fs/cgroup")):
+        group = root / controller / f"{MODEL}-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        return group
+    return None
+
+
 def do_get_killed_for_memory() -> None:
-    """By the kernel, for real, where a memory cgroup of version 1 can be made."""
-    group = Path(f"/sys/fs/cgroup/memory/triage-torture-{os.getpid()}")
-    group.mkdir()
-    (group / "memory.limit_in_bytes").write_text("104857600")
-    (group / "cgroup.procs").write_text(str(os.getpid()))
+    """By the kernel, for real: at a limit of its container, or of a group that it makes."""
+    if group := group_of("memory"):
+        (group / "memory.limit_in_bytes").write_text("104857600")
+        (group / "cgroup.procs").write_text(str(os.getpid()))
     held = [bytearray(b"x" * (1 << 20)) for _ in range(1000)]
     say(str(len(held)))
 
@@ -116,7 +127,7 @@ def do_leave_daemons() -> None:
                 "import signal, time; signal.signal(15, signal.SIG_IGN)\nwhile True: time.sleep(1)"
             )
             os.execve(
-                sys.executable, [sys.executable, "-S", "-c", code, MARK, str(os.getpid())], {}
+                sys.executable, [sys.executable, "-S", "-c", code, MODEL, str(os.getpid())], {}
             )
         os.wait()
     time.sleep(0.5)
@@ -136,8 +147,8 @@ def do_hang_in_a_collective() -> None:
 
 def do_freeze() -> None:
     """Like a process that is stuck in the driver: SIGKILL stays pending."""
-    group = Path(f"/sys/fs/cgroup/freezer/triage-torture-{os.getpid()}")
-    group.mkdir()
+    group = group_of("freezer")
+    assert group is not None
     say("Load weight begin. avail mem=270.00 GB")
     (group / "freezer.state").write_text("FROZEN")
     (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -162,7 +173,7 @@ def do_write_no_newline() -> None:
 
 def do_leave_shared_memory() -> None:
     """A segment that nobody removes, then a crash."""
-    path = f"/dev/shm/triage-torture-{os.getpid()}"
+    path = f"/dev/shm/{MODEL}-{os.getpid()}"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     os.ftruncate(descriptor, 1 << 20)
     held = mmap.mmap(descriptor, 1 << 20)
@@ -191,6 +202,8 @@ def main() -> None:
     parser.add_argument("--model-path")
     parser.add_argument("--misbehave", default="")
     args = parser.parse_args()
+    global MODEL  # noqa: PLW0603
+    MODEL = args.model_path
     if os.environ.get("SLURM_NODEID", "0") != "0":
         time.sleep(1000)  # one node serves; the other waits for it
     say("server_args=ServerArgs(model_path='m')")

@@ -67,9 +67,10 @@ def job_script(spec: LaunchSpec, job: Job, *, name: str, folder: str) -> str:
         + "".join(f"unset {variable}\n" for variable in spec.unset_env)
         + f"cd {shlex.quote(spec.cwd)} || exit 1\n"
         + f"set -- {' '.join(map(word, spec.argv))}\n"
+        + f"export TRIAGE_PORT={spec.port}\n"
         + f"command -v python3 >/dev/null && exec python3 -c {shlex.quote(node_program())} "
         + f'{shlex.quote(folder)}/exits-"$SLURM_NODEID" "$@"\n'
-        + 'exec "$@"'
+        + f'touch {shlex.quote(folder)}/bare-"$SLURM_NODEID"; exec "$@"'
     )
     return "\n".join(
         [

@@ -65,11 +65,41 @@ def mapped(names: set[str], pids: set[int]) -> set[str]:
     return found
 
 
+def listening(port: int, pids: set[int]) -> bool:
+    """Whether one of these processes listens on the TCP port."""
+    links = set()
+    for name in ("tcp", "tcp6"):
+        try:
+            with open("/proc/net/" + name) as file:  # noqa: PTH123
+                rows = [line.split() for line in file][1:]
+        except OSError:
+            continue
+        links |= {
+            "socket:[" + row[9] + "]"
+            for row in rows
+            if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
+        }
+    return bool(links) and any(links & opened(pid) for pid in pids)
+
+
+def opened(pid: int) -> set[str]:
+    """What its descriptors stand for."""
+    found = set()
+    folder = "/proc/%d/fd/" % pid  # noqa: UP031
+    try:
+        for name in os.listdir(folder):  # noqa: PTH208
+            found.add(os.readlink(folder + name))  # noqa: PTH115
+    except OSError:
+        pass
+    return found
+
+
 class Reaper:
     """One command, and what it has made."""
 
     def __init__(self, told: str) -> None:
         self.told = told  # the file of the ends
+        self.port = int(os.environ.pop("TRIAGE_PORT", "0"))  # until it is listened on
         self.deaths = Deaths()
         self.looks = 0
         self.own = os.getpid()
@@ -84,9 +114,22 @@ class Reaper:
             self.made |= mapped(new, below(self.own))
         self.looks += 1
         if self.looks % WATCH == 1:
-            for pid in below(self.own):
+            ours = below(self.own)
+            for pid in ours:
                 self.deaths.watch(pid)
+            if self.port and listening(self.port, ours):
+                self.port = 0
+                self.prove()
         self.tell(self.deaths.collect())
+
+    def prove(self) -> None:
+        """Write that the listener is a process of ours."""
+        folder, _, name = self.told.rpartition("/")
+        try:
+            with open(folder + "/" + name.replace("exits", "listens"), "w"):  # noqa: PTH123
+                pass
+        except OSError:
+            return
 
     def tell(self, deaths: list[Death]) -> None:
         """A line for each: PID, exit code, time of day, whether we ended it, name."""

@@ -118,7 +118,8 @@ class SlurmTarget:
         self._facts: dict[str, str] = {}
         self._ended: Ended | None = None
         self._drained = False
-        self._asked = 0.0
+        self._asked = self._listed_at = 0.0
+        self._listed = ""  # what the scheduler last said of its processes
         self._seen: dict[int, int] = {}
         # By name: the order is given before the job has a number. The files hold the command
         # and its variables as they are, secrets too.
@@ -214,9 +215,12 @@ class SlurmTarget:
 
     def pids(self) -> tuple[int, ...]:
         """Those processes of the job that run on this machine: a node may be this one."""
-        listed = self._run(["scontrol", "listpids", self._id]).stdout if self._id else ""
+        now = time.monotonic()
+        if self._id and now - self._listed_at >= _ASK_S:
+            self._listed_at = now
+            self._listed = self._run(["scontrol", "listpids", self._id]).stdout
         found = []
-        for line in listed.splitlines()[1:]:
+        for line in self._listed.splitlines()[1:]:
             words = line.split()
             if words and words[0].isdigit() and (proc := tree.look(int(words[0]))) and proc.alive:
                 self._seen.setdefault(proc.pid, proc.start)
@@ -246,13 +250,14 @@ class SlurmTarget:
         return text and f"== nodes could not be read by srun --overlap: {why}\n{text}"
 
     def reach(self, port: int) -> str:
-        """The head node's address once its port is open, "" before.
+        """The head node's address once a process of ours listens there, "" before.
 
-        Processes of another machine cannot be looked at, so who listens there is not
-        proved by more than this: nobody did before the job ran.
+        The node's reaper looks who it is. Of a node without one it is not proved by more than
+        this: nobody did before the job ran.
         """
         head = self.head
-        if not head or self._ended is not None:
+        seen = any((self._folder / name).exists() for name in ("listens-0", "bare-0"))
+        if not head or not seen or self._ended is not None:
             return ""
         with contextlib.suppress(OSError), socket.create_connection((head, port), timeout=2.0):
             return head

@@ -94,7 +94,7 @@ def notes_of(recipe: Recipe) -> tuple[str, ...]:
             )
         case "slurm":
             return (
-                "who listens on the head node is not proved by its process, only by its answers",
+                "on a node without python3, who listens there is told by its answers only",
             )
         case _:
             return ()
