@@ -53,6 +53,16 @@ def place(kind: str) -> Place:
             return Process()
 
 
+def docker_here(folder: Path) -> dict[str, str]:
+    """Variables with which `docker` is the podman of this machine."""
+    done = _asked([str(_HERE / "podman.sh"), "docker", str(folder)])
+    assert done.returncode == 0, done.stderr
+    return {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+    }
+
+
 def alive(port: int) -> list[str]:
     """The command lines of live processes of the fake engine on this port."""
     found = []

@@ -1,4 +1,4 @@
-"""The founding recipe on each target, simulated engine: only --target differs."""
+"""The founding recipe as it is shipped, on each target, simulated engine: only --target differs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from parts import place, require
-
-from triage.core.launch import Container
+from parts import docker_here, require
 
 pytestmark = pytest.mark.parts
 ROOT = Path(__file__).parents[2]
-RECIPE = ROOT / "recipes" / "kimi-k2.6-b300.yaml"
 KINDS = ("process", "systemd", "container", "slurm")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_founding_case_comes_out_alike_on_each_target(kind: str, tmp_path: Path) -> None:
     require(kind)
-    recipe = tmp_path / "recipe.yaml"
-    text = RECIPE.read_text().replace("landscape: ../", f"landscape: {ROOT}/")
-    where = place(kind)
-    words = list(where.run) if isinstance(where, Container) else ["docker", "run", "no/image"]
-    lines = f"  container: {json.dumps(words)}\n  nodes: 1\n  cwd: {json.dumps(str(tmp_path))}\n"
-    recipe.write_text(text.replace("  target: process\n", f"  target: process\n{lines}").replace(
-        "  cwd: .\n", ""))  # fmt: skip
+    session = str(tmp_path / "session")
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    if kind == "container":
+        env |= docker_here(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-m", "triage", "bisect", str(recipe), "--engine", "replay",
-         "--target", kind, "--session", str(tmp_path / "session"), "--json"],
-        capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "triage", "bisect", "recipes/kimi-k2.6-b300.yaml",
+         "--engine", "replay", "--target", kind, "--session", session, "--json"],
+        capture_output=True, text=True, timeout=400, check=False, cwd=ROOT, env=env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
@@ -44,8 +37,7 @@ def test_the_founding_case_comes_out_alike_on_each_target(kind: str, tmp_path: P
         ("enable-flashinfer-allreduce-fusion",): "flashinfer-allreduce-rendezvous-hang",
     }
     confirmed = subprocess.run(
-        [sys.executable, "-m", "triage", "confirm", str(tmp_path / "session"), "--json"],
-        capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "triage", "confirm", session, "--json"],
+        capture_output=True, text=True, timeout=300, check=False, cwd=ROOT, env=env,
     )  # fmt: skip
     assert confirmed.returncode == 0, confirmed.stderr[-2000:]
