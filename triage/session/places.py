@@ -93,9 +93,7 @@ def notes_of(recipe: Recipe) -> tuple[str, ...]:
                 " user's own unit is not touched",
             )
         case "slurm":
-            return (
-                "on a node without python3, who listens there is told by its answers only",
-            )
+            return ("on a node without python3, who listens there is told by its answers only",)
         case _:
             return ()
 
