@@ -96,8 +96,8 @@ def test_each_kind_of_evidence_is_there_or_said_to_be_missing(kind: str, tmp_pat
     launch_once(setup, Config(), tmp_path)
     found = read_evidence(tmp_path)
     assert found is not None
-    assert tuple(one.kind for one in found.items) == KINDS
-    assert all(bool(one.say) != bool(one.missing) for one in found.items), found.items
+    assert tuple(one.kind for one in found.pieces) == KINDS
+    assert all(bool(one.say) != bool(one.missing) for one in found.pieces), found.pieces
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
 

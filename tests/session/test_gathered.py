@@ -10,7 +10,7 @@ import pytest
 from fake_gpus import FakeGpus
 
 from triage.core.config import Config
-from triage.core.evidence import KINDS, Evidence, Item
+from triage.core.evidence import KINDS, Evidence, Piece
 from triage.core.launch import Capture, Container, Crashed, Job, LaunchSpec, Patience, Process
 from triage.launch import Server
 from triage.machine.kernel import KernelLog
@@ -58,8 +58,8 @@ def trial(session: Path, number: int) -> Path:
     return session / f"trials/{number:03d}"
 
 
-def item(found: Evidence, kind: str) -> Item:
-    return next(one for one in found.items if one.kind == kind)
+def item(found: Evidence, kind: str) -> Piece:
+    return next(one for one in found.pieces if one.kind == kind)
 
 
 def test_each_kind_of_evidence_is_there_or_said_to_be_missing(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_each_kind_of_evidence_is_there_or_said_to_be_missing(tmp_path: Path) ->
     assert result.capture.outcome == Crashed(exit_code=3)
     found = read_evidence(folder)
     assert found is not None
-    assert tuple(one.kind for one in found.items) == KINDS
-    for one in found.items:
+    assert tuple(one.kind for one in found.pieces) == KINDS
+    for one in found.pieces:
         assert bool(one.say) != bool(one.missing), one
         assert not one.file or (folder / one.file).is_file(), one
     assert item(found, "gpus").missing == "none"

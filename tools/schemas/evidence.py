@@ -13,7 +13,7 @@ from pydantic import Field
 from schemas.parts import Closed, Document, Seconds
 
 
-class EvidenceItem(Closed):
+class Piece(Closed):
     """One kind of evidence."""
 
     kind: Literal["log", "exits", "stacks", "gpus", "kernel", "environment", "server-info"]
@@ -97,7 +97,7 @@ class Evidence(Document):
 
     simulated: bool
     """Whether the replay engine was launched; then nothing is sampled."""
-    items: list[EvidenceItem]
+    pieces: list[Piece]
     """Each kind of evidence, present or not."""
     gpus: list[GpuUse]
     """What each GPU showed; empty where none was read."""

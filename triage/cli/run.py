@@ -41,6 +41,7 @@ def command(
     from triage.errors import UsageError, hint
     from triage.render.documents import diagnosis_document
     from triage.render.text import diagnosis_text
+    from triage.session.evidence import evidence_lines
     from triage.session.logs import exit_code
     from triage.session.once import run_once
 
@@ -63,6 +64,8 @@ def command(
         style = "good" if isinstance(result.capture.outcome, Ready) else "error"
         console.answer(diagnosis_text(result.diagnosis), style, on=console.coloured(color))
     console.talk(f"log: {result.capture.log}")
+    for line in evidence_lines(result.evidence, Path(result.capture.log).parent):
+        console.talk(line)
     if result.diagnosis.outcome in ("failed", "hung"):
         session = Path(result.capture.log).parents[2]
         console.talk(f"next: {hint('triage', 'confirm', '--from-log', session)}")

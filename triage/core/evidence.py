@@ -13,8 +13,8 @@ KINDS = ("log", "exits", "stacks", "gpus", "kernel", "environment", "server-info
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One kind of evidence: its file, a line about it, or why there is none.
+class Piece:
+    """One piece of evidence: its file, a line about it, or why there is none.
 
     `file` lies beside the log, or in the session's folder if it begins with `../`.
     """
@@ -74,7 +74,7 @@ class Difference:
 class Evidence:
     """All of one launch. `kernel` are the kernel's lines, `share` of a core that reading took."""
 
-    items: tuple[Item, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     gpus: tuple[GpuUse, ...] = ()
     share: float = 0.0
     kernel: tuple[str, ...] = ()

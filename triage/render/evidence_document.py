@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from triage.core.evidence import Difference, Evidence, GpuUse, Item, Tenant
+from triage.core.evidence import Difference, Evidence, GpuUse, Piece, Tenant
 
 
 def evidence_document(evidence: Evidence) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def evidence_document(evidence: Evidence) -> dict[str, Any]:
     return {
         "schema": "triage.evidence/1",
         "simulated": evidence.simulated,
-        "items": [asdict(item) for item in evidence.items],
+        "pieces": [asdict(piece) for piece in evidence.pieces],
         "gpus": [
             asdict(use) | {"slowed": [{"reason": r, "seconds": s} for r, s in use.slowed]}
             for use in evidence.gpus
@@ -35,7 +35,7 @@ def evidence_of(document: dict[str, Any]) -> Evidence:
         KeyError, TypeError, ValueError: it is damaged.
     """
     return Evidence(
-        items=tuple(Item(**item) for item in document["items"]),
+        pieces=tuple(Piece(**piece) for piece in document["pieces"]),
         gpus=tuple(_use(use) for use in document["gpus"]),
         share=float(document["share"]),
         kernel=tuple(map(str, document["kernel"])),

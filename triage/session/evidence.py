@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.core.diagnosis import Diagnosis
-from triage.core.evidence import Difference, Evidence, Item, gpu_lines
+from triage.core.evidence import Difference, Evidence, Piece, gpu_lines
 from triage.core.launch import Capture, Container, Exit, Job, LaunchSpec, Process
 from triage.core.log.outside import end_line, first_end, with_outside
 from triage.core.machine.facts import Unavailable
@@ -62,7 +62,7 @@ class Gathering:
         self._recorder = Recorder(folder / GPUS, phase)
         self._kernel: KernelLog | None = None
         self._program = program
-        self._info = Item(kind="server-info", missing="the server did not come up")
+        self._info = Piece(kind="server-info", missing="the server did not come up")
         self._ran: Reading[Ran] | None = None
         self._gpus = self._kernel_why = SIMULATED if self._simulated else ""
         if isinstance(spec.place, Job) and not self._simulated:
@@ -101,12 +101,12 @@ class Gathering:
         uses = self._recorder.uses({one.pid for one in capture.exits} | set(capture.pids))
         environment, differences = self._environment()
         evidence = Evidence(
-            items=(
-                _log_item(capture),
-                _exits_item(capture.exits, capture.unseen),
-                _stacks_item(capture, simulated=self._simulated),
-                self._gpu_item(uses),
-                self._kernel_item(kernel),
+            pieces=(
+                _log_piece(capture),
+                _exits_piece(capture.exits, capture.unseen),
+                _stacks_piece(capture, simulated=self._simulated),
+                self._gpu_piece(uses),
+                self._kernel_piece(kernel),
                 environment,
                 self._info,
             ),
@@ -119,29 +119,29 @@ class Gathering:
         write_document(self._folder / EVIDENCE, evidence_document(evidence))
         return evidence
 
-    def _gpu_item(self, uses: tuple[Any, ...]) -> Item:
+    def _gpu_piece(self, uses: tuple[Any, ...]) -> Piece:
         missing = self._gpus or self._recorder.missing
         if missing:
-            return Item(kind="gpus", missing=missing)
+            return Piece(kind="gpus", missing=missing)
         recorder = self._recorder
         said = "; ".join(gpu_lines(uses)) or "nothing of note"
         full = ", its file full before the end" if recorder.capped else ""
         count = f"{recorder.readings} readings of {len(uses)} GPUs{full}"
-        return Item(kind="gpus", file=GPUS, say=f"{count}: {said}")
+        return Piece(kind="gpus", file=GPUS, say=f"{count}: {said}")
 
     def _kernel_lines(self) -> tuple[str, ...] | Unavailable:
         if self._kernel is None:
             return Unavailable(self._kernel_why)
         return self._kernel.lines()
 
-    def _kernel_item(self, lines: tuple[str, ...] | Unavailable) -> Item:
+    def _kernel_piece(self, lines: tuple[str, ...] | Unavailable) -> Piece:
         if isinstance(lines, Unavailable):
-            return Item(kind="kernel", missing=lines.reason)
+            return Piece(kind="kernel", missing=lines.reason)
         if not lines:
-            return Item(kind="kernel", say="no line of it is about memory, GPUs, faults or disks")
+            return Piece(kind="kernel", say="no line of it is about memory, GPUs, faults or disks")
         write_document(self._folder / KERNEL, "\n".join(lines) + "\n")
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        return Item(kind="kernel", file=KERNEL, say=f"{lines[0]}{more}")
+        return Piece(kind="kernel", file=KERNEL, say=f"{lines[0]}{more}")
 
     def _read_environment(self) -> Ran | Unavailable:
         spec = self._spec
@@ -160,13 +160,13 @@ class Gathering:
                 python = found or Unavailable("the command does not tell which Python runs it")
         return ran_with(python, env, gpus=not self._gpus)
 
-    def _environment(self) -> tuple[Item, tuple[Difference, ...]]:
+    def _environment(self) -> tuple[Piece, tuple[Difference, ...]]:
         """The session's account if there is none yet, else what differs from it."""
         if self._ran is None:
-            return Item(kind="environment", missing=SIMULATED), ()
+            return Piece(kind="environment", missing=SIMULATED), ()
         ran = self._ran.fact()
         if isinstance(ran, Unavailable):
-            return Item(kind="environment", missing=ran.reason), ()
+            return Piece(kind="environment", missing=ran.reason), ()
         session = session_of(self._folder)
         path = (session or self._folder) / ENVIRONMENT
         name = os.path.relpath(path, self._folder)
@@ -175,35 +175,35 @@ class Gathering:
         document = environment_document(ran)
         if stored is None:
             write_document(path, document)
-            return Item(kind="environment", file=name, say=said), ()
+            return Piece(kind="environment", file=name, say=said), ()
         found = differences(stored, document)
         shown = ", ".join(one.name for one in found[:4]) + (" and more" if len(found) > 4 else "")  # noqa: PLR2004
         say = f"as at the first launch, but for {shown}" if found else "as at the first launch"
-        return Item(kind="environment", file=name, say=say), found[:_MOST_DIFFERENCES]
+        return Piece(kind="environment", file=name, say=say), found[:_MOST_DIFFERENCES]
 
-    def _ask(self, server: Server) -> Item:
+    def _ask(self, server: Server) -> Piece:
         """What the server says of itself, kept without secrets."""
         told: object = None
         for path in _INFO_PATHS:
             try:
                 told = server.get(path, timeout_s=_ASK_S)
             except OSError as error:
-                return Item(kind="server-info", missing=f"it did not answer: {error}")
+                return Piece(kind="server-info", missing=f"it did not answer: {error}")
             if isinstance(told, dict):
                 break
         if not isinstance(told, dict):
-            return Item(kind="server-info", missing="this server tells nothing of itself")
+            return Piece(kind="server-info", missing="this server tells nothing of itself")
         shown = _without(redact_document(told), api_key(self._spec.argv))
         if len(json.dumps(shown)) > _MOST_INFO:
-            return Item(kind="server-info", missing="it says more than 4 MB of itself")
+            return Piece(kind="server-info", missing="it says more than 4 MB of itself")
         try:
             document = {"schema": "triage.served/1", "path": path, "told": shown}
             write_document(self._folder / SERVER_INFO, document)
         except OSError as error:
-            return Item(kind="server-info", missing=f"it cannot be written: {error.strerror}")
+            return Piece(kind="server-info", missing=f"it cannot be written: {error.strerror}")
         version = told.get("version")
         say = f"{len(told)} values" + (f" of version {version}" if version else "")
-        return Item(kind="server-info", file=SERVER_INFO, say=say)
+        return Piece(kind="server-info", file=SERVER_INFO, say=say)
 
 
 def environment_document(ran: Ran) -> dict[str, Any]:
@@ -237,6 +237,21 @@ def read_evidence(folder: Path) -> Evidence | None:
         return evidence_of(stored)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def evidence_lines(evidence: Evidence, folder: Path) -> tuple[str, ...]:
+    """A line for each kind of evidence beside the log: its file and what it shows, or why none."""
+    return tuple(
+        f"{piece.kind}: not available: {piece.missing}"
+        if piece.missing
+        else ": ".join(filter(None, (piece.kind, _shown(folder, piece.file), piece.say)))
+        for piece in evidence.pieces
+        if piece.kind != "log"
+    )
+
+
+def _shown(folder: Path, file: str) -> str:
+    return os.path.normpath(folder / file) if file else ""
 
 
 def in_its_light(
@@ -306,32 +321,32 @@ def _without(value: object, secret: str) -> object:
             return value
 
 
-def _log_item(capture: Capture) -> Item:
+def _log_piece(capture: Capture) -> Piece:
     path = Path(capture.log)
     try:
         size = path.stat().st_size
     except OSError as error:
-        return Item(kind="log", missing=str(error.strerror))
-    return Item(kind="log", file=path.name, say=f"{size} bytes, as they were written")
+        return Piece(kind="log", missing=str(error.strerror))
+    return Piece(kind="log", file=path.name, say=f"{size} bytes, as they were written")
 
 
-def _exits_item(exits: tuple[Exit, ...], unseen: str) -> Item:
+def _exits_piece(exits: tuple[Exit, ...], unseen: str) -> Piece:
     if unseen or not exits:
-        return Item(kind="exits", file="exit.json", missing=unseen or "no process was seen")
+        return Piece(kind="exits", file="exit.json", missing=unseen or "no process was seen")
     first = first_end(exits)
     unknown = sum(one.exit_code is None for one in exits)
     say = f"{len(exits)} processes"
     say += f" ({unknown} of them ended unseen)" if unknown else ""
     say += f"; {end_line(first, exits)}" if first else ""
-    return Item(kind="exits", file="exit.json", say=say)
+    return Piece(kind="exits", file="exit.json", say=say)
 
 
-def _stacks_item(capture: Capture, *, simulated: bool) -> Item:
+def _stacks_piece(capture: Capture, *, simulated: bool) -> Piece:
     if not capture.stacks:
         why = SIMULATED if simulated else "no process was alive when it failed, or it did not fail"
-        return Item(kind="stacks", missing=why)
+        return Piece(kind="stacks", missing=why)
     path = Path(capture.stacks)
     text = path.read_text(encoding="utf-8", errors="replace")
     heads, bare = text.count("== process "), text.count("\nno stack: ")
     say = f"{heads} processes" + (f", {bare} of them without a stack" if bare else "")
-    return Item(kind="stacks", file=path.name, say=say)
+    return Piece(kind="stacks", file=path.name, say=say)

@@ -30,6 +30,7 @@ from triage.render.confirmation import confirmation_of
 from triage.render.html import page
 from triage.render.markdown import markdown
 from triage.session.diff import of_log
+from triage.session.evidence import read_evidence
 from triage.session.excerpt import Excerpt, excerpt
 from triage.session.handover import CONFIRMATION, proposal_of
 from triage.session.logs import causes, flag_table
@@ -127,6 +128,12 @@ def investigation(path: Path) -> tuple[SessionFolder, Investigation]:
             if launch is not None
         ),
         environment=_environment(session, search, searched, failed),
+        evidence=tuple(
+            (entry.number, kept)
+            for entry in (searched, proof if proof is not searched else None)
+            if entry is not None
+            and (kept := read_evidence(trial_log(session, entry).parent)) is not None
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from triage.core.causes import Cause, Disposition, Origin, Remedy
 from triage.core.config import Config, SetFlag
 from triage.core.diagnosis import Advice, Decoy, Diagnosis, Exc, Frame, Root, Suspect
+from triage.core.evidence import Difference, Evidence, Piece
 from triage.core.handover.actions import diff_commands
 from triage.core.handover.confirmation import Confirmation, Exchange
 from triage.core.handover.document import (
@@ -505,3 +506,25 @@ def test_commands_to_type_name_the_session() -> None:
     (steps,) = section(build_runbook(found), "Next steps")
     assert isinstance(steps, Bullets)
     assert steps.items[0] == "Confirm the proposal: triage confirm 'my dir/s'"
+
+
+def test_the_evidence_of_the_launches_that_matter_is_listed_a_line_a_file() -> None:
+    kept = Evidence(
+        pieces=(
+            Piece(kind="exits", file="exit.json", say="9 processes; first to end: TP3"),
+            Piece(kind="gpus", missing="none"),
+        ),
+        differences=(Difference(name="variable NCCL_DEBUG", before="INFO", after=None),),
+    )
+    told = replace(DIAGNOSIS, outside=("kernel: Out of memory: Killed process 43 (python)",))
+    book = build_runbook(replace(investigation(), diagnosis=told, evidence=((3, kept),)))
+    listed, _, changed = section(book, "Evidence")
+    assert isinstance(listed, Table)
+    assert listed.rows == (
+        ("3", "exits", "trials/003/exit.json", "9 processes; first to end: TP3"),
+        ("3", "gpus", "-", "not available: none"),
+    )
+    assert isinstance(changed, Table)
+    assert changed.rows == (("variable NCCL_DEBUG", "INFO", "-"),)
+    assert Bullets(told.outside) in section(book, "Cause")
+    assert "Evidence" not in [s.title for s in build_runbook(investigation()).sections]

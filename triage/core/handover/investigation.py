@@ -13,6 +13,7 @@ from shlex import join as shell_join
 from triage.core.advice.values import Advice
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
+from triage.core.evidence import Evidence
 from triage.core.handover.confirmation import Confirmation
 from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.search.recommend import Recommendation
@@ -38,7 +39,8 @@ class Investigation:
     and `reported` are the recipe's own words: what it takes for granted, and what
     others report that nobody measured here. `context` are the lines of the log around the
     root, with their numbers; `launches` those whose timelines are drawn; `environment`
-    names and values of the machine, the engine and triage.
+    names and values of the machine, the engine and triage; `evidence` what launches left, by
+    the number of the trial.
     """
 
     problem: Problem
@@ -63,6 +65,7 @@ class Investigation:
     context: tuple[tuple[int, str], ...] = ()
     launches: tuple[Launch, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[tuple[int, Evidence], ...] = ()
 
     def command(self, name: str, *options: str) -> str:
         """A command of triage on this investigation's session, to be typed."""

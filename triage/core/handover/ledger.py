@@ -14,6 +14,7 @@ from triage.core.handover.document import Block, Bullets, Code, Facts, Paragraph
 from triage.core.handover.investigation import Investigation
 from triage.core.search.claims import Kind
 
+_MOST = 20  # differences that are shown
 _EVIDENCE = {Kind.IMPLIED: "reasoning over the launches", Kind.ASSUMED: "an assumed answer"}
 
 
@@ -30,6 +31,29 @@ def assumed(found: Investigation) -> Iterable[Block]:
     ]
     if rows:
         yield Table(("assumed", "on which evidence", "verified"), tuple(rows))
+
+
+def evidence(found: Investigation) -> Iterable[Block]:
+    """What the launches that matter left beside their logs, a line for each file."""
+    rows = [
+        (
+            str(number),
+            item.kind,
+            f"trials/{number:03d}/{item.file}" if item.file and not item.missing else "-",
+            item.say or f"not available: {item.missing}",
+        )
+        for number, kept in found.evidence
+        for item in kept.pieces
+    ]
+    if rows:
+        yield Table(("trial", "what", "file", "what it shows"), tuple(rows))
+    for number, kept in found.evidence:
+        if kept.differences:
+            yield Paragraph(f"What trial {number} ran with was not as at the first launch:")
+            yield Table(
+                ("what", "before", "after"),
+                tuple((d.name, d.before or "-", d.after or "-") for d in kept.differences[:_MOST]),
+            )
 
 
 def escalate(found: Investigation) -> Iterable[Block]:

@@ -23,7 +23,7 @@ from triage.core.handover.document import (
 )
 from triage.core.handover.faults import faults
 from triage.core.handover.investigation import Investigation
-from triage.core.handover.ledger import appendix, assumed, escalate
+from triage.core.handover.ledger import appendix, assumed, escalate, evidence
 from triage.core.handover.pictures import phase_figure, trial_figure
 from triage.core.handover.stakes import worth
 from triage.core.handover.summary import facts, searched_failure, summary
@@ -57,6 +57,7 @@ def build_runbook(found: Investigation) -> Runbook:
         ("How to undo it", undo(found)),
         ("Worth another try?", worth(found)),
         ("When to escalate", escalate(found)),
+        ("Evidence", evidence(found)),
         ("What is assumed", assumed(found)),
         ("What is not shown", not_shown(found)),
         ("Next steps", next_steps(found)),
@@ -107,6 +108,9 @@ def _cause(found: Investigation) -> Iterable[Block]:
         yield Paragraph("The log names no cause.")
     if told.root is not None:
         yield from _evidence(told, told.root, found)
+    if told.outside:
+        yield Paragraph("What others than the log say of it:")
+        yield Bullets(told.outside)
     if told.decoys:
         yield Paragraph("These lines mislead:")
         yield Bullets(tuple(f"line {decoy.line}: {decoy.why}" for decoy in told.decoys))
