@@ -13,15 +13,14 @@ from bench.search.ours import Ours
 from bench.search.play import Oracle, Played, judge, play
 
 REPAIRED = Shape(n=8, causes=2, repaired=0.6)
-# Drawn landscapes that a search without an audit calls proved, with less than could be had.
-MISSED = (1055, 1069, 1106)
+HARD = (1055, 1064, 1069, 1106, 1167)  # a search without an audit has missed the best of these
 
 
 def scape(*faults: Fault, n: int = 4) -> Landscape:
     return Landscape(seed=0, n=n, worth=(1, 2, 3, 5, 8, 1, 2, 3)[:n], faults=faults)
 
 
-@pytest.mark.parametrize("seed", [*MISSED, *range(1000, 1004)])
+@pytest.mark.parametrize("seed", [*HARD, *range(1000, 1003)])
 def test_an_audit_finds_the_best_though_a_wanted_flag_repairs_a_failure(seed: int) -> None:
     found = play(AUDIT, draw(REPAIRED, seed), "best")
     assert found.right
@@ -29,15 +28,15 @@ def test_an_audit_finds_the_best_though_a_wanted_flag_repairs_a_failure(seed: in
     assert found.guarded
 
 
-@pytest.mark.parametrize("seed", MISSED[:2])
-def test_without_an_audit_the_same_landscape_keeps_less_and_says_what_it_rests_on(
-    seed: int,
-) -> None:
-    found = play(replace(AUDIT, audit=False), draw(REPAIRED, seed), "best")
-    assert found.starts
-    assert not found.right
-    assert found.guarded
-    assert found.level == "proved"
+def test_what_a_search_without_an_audit_misses_starts_and_says_what_it_rests_on() -> None:
+    drawn = [draw(REPAIRED, seed) for seed in range(1050, 1070)]
+    missed = [s for s in drawn if not play(replace(AUDIT, audit=False), s, "best").right]
+    assert missed
+    for one in missed:
+        found = play(replace(AUDIT, audit=False), one, "best")
+        assert found.starts
+        assert found.guarded
+        assert play(AUDIT, one, "best").right
 
 
 def test_an_audit_adds_no_launch_where_what_failed_failed_with_all_that_is_wanted() -> None:
