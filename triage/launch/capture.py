@@ -1,7 +1,7 @@
 """What one launch leaves on disk: the raw log, when each part came, and how it ended.
 
 In:  chunks of output as they arrive. Out: server.log, arrivals.jsonl, exit.json in one folder.
-Not: changing a byte of the log, or reading it.
+Not: changing a byte of the log but those of known secrets, or reading it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from triage.errors import HostError, hint
+from triage.launch.hiding import Mask
 
 LOG, ARRIVALS, EXIT = "server.log", "arrivals.jsonl", "exit.json"
 
@@ -24,8 +26,9 @@ class Record:
         HostError: From every method: the folder cannot be written, or the disk is full.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secrets: Iterable[str] = ()) -> None:
         self.folder = folder
+        self.mask = Mask(secrets)
         self.log = folder / LOG
         self._offset = 0
         self._log: BinaryIO | None = None
@@ -46,18 +49,25 @@ class Record:
             if file is not None:
                 file.close()
 
-    def take(self, chunk: bytes, seconds: float) -> None:
-        """Append a chunk that arrived `seconds` after the start."""
+    def take(self, chunk: bytes, seconds: float) -> bytes:
+        """Append a chunk that arrived `seconds` after the start; what is written of it.
+
+        An empty one says that nothing follows for now.
+        """
+        chunk = self.mask.take(chunk) if chunk else self.mask.rest()
+        if not chunk:
+            return chunk
         try:
             _write(self._log, chunk)
             _write(self._arrivals, f"[{self._offset}, {seconds:.3f}]\n".encode())
         except OSError as error:
             raise cannot_write(self.folder, error) from error
         self._offset += len(chunk)
+        return chunk
 
     def finish(self, facts: dict[str, object]) -> None:
         """Write how the launch ended."""
-        text = json.dumps({"schema": "triage.exit/1"} | facts, indent=2) + "\n"
+        text = self.mask.text(json.dumps({"schema": "triage.exit/1"} | facts, indent=2)) + "\n"
         try:
             with create(self.folder / EXIT) as file:
                 _write(file, text.encode())

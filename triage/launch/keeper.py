@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from triage.launch import frame, leftovers
+from triage.launch import frame, hiding, leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,15 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _START = "import sys; sys.path.append(sys.argv[1]); from triage.launch.keeper import main; main()"
 
 
-def encode_order(commands: Sequence[Sequence[str]], paths: Sequence[str], group: str = "") -> bytes:
+def encode_order(
+    commands: Sequence[Sequence[str]],
+    paths: Sequence[str],
+    group: str = "",
+    hide: tuple[str, Sequence[str]] = ("", ()),
+) -> bytes:
     """What to do at the end: the length in bytes, then fields that end with NUL."""
-    fields = [group, str(len(commands))]
+    folder, values = hide
+    fields = [group, folder, str(len(values)), *values, str(len(commands))]
     for command in commands:
         fields += [str(len(command)), *command]
     return frame.encode([*fields, *paths])
@@ -43,6 +49,7 @@ class Keeper:
         commands: Run in this order; each has 20 s. A failure of one stops none of the others.
         paths: Files and folders that are removed after the first command that is empty, or at
             the end if none is.
+        hide: A folder, and the secrets that are hidden in its files after the commands.
         group: What stands in the name of the control group of the launch's processes: the
             shared-memory files that they make are watched, and removed at the end. "": none are.
     """
@@ -53,8 +60,9 @@ class Keeper:
         paths: Sequence[str] = (),
         *,
         group: str = "",
+        hide: tuple[str, Sequence[str]] = ("", ()),
     ) -> None:
-        self._order = encode_order(commands, paths, group)
+        self._order = encode_order(commands, paths, group, hide)
         self._process: subprocess.Popen[bytes] | None = None
         self.removed: tuple[str, ...] = ()  # shared-memory files, once it has finished
 
@@ -145,8 +153,11 @@ def main() -> None:
     if raw is None:
         return
     fields = [os.fsdecode(field) for field in raw]
-    group, commands, at = fields[0], [], 2
-    for _ in range(int(fields[1])):
+    group, folder, commands = fields[0], fields[1], []
+    at = 3 + int(fields[2])
+    values = fields[3:at]
+    count, at = int(fields[at]), at + 1
+    for _ in range(count):
         count = int(fields[at])
         commands.append(fields[at + 1 : at + 1 + count])
         at += 1 + count
@@ -162,6 +173,8 @@ def main() -> None:
             _tell(f"failed {failure}\0")
     for path in paths:
         _remove(path)
+    if folder:
+        hiding.in_files(folder, values)
     made = leftovers.semaphores(before) if group else set()  # maybe between two looks
     for path in leftovers.remove_shared(ours | made):
         _tell(f"left {path}\0")

@@ -12,6 +12,7 @@ such a one is looked for on this machine's own nodes and told.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import secrets
 import shlex
@@ -29,6 +30,7 @@ from triage.launch.asking import ask
 from triage.launch.deaths import Death
 from triage.launch.jobscript import environment_text, job_script, stacks_program
 from triage.launch.keeper import Keeper
+from triage.launch.secret_values import secret_values
 from triage.launch.stacks import dump
 from triage.launch.target import Ended, Remains
 
@@ -132,6 +134,7 @@ class SlurmTarget:
                 ["scancel", f"--name={self._name}"],
             ],
             [str(path) for path in self._secret],
+            hide=(str(self._folder), secret_values(spec, os.environ)),
         )
 
     @property

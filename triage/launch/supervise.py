@@ -6,6 +6,7 @@ Not: how a target starts and ends processes (process.py), or why a server failed
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -32,6 +33,7 @@ from triage.launch import titles, tree
 from triage.launch.capture import Record, cannot_write, create
 from triage.launch.exits import exits_document, exits_of
 from triage.launch.ready import Prover, api_key
+from triage.launch.secret_values import secret_values
 from triage.launch.server import Server
 from triage.launch.sockets import holder, listeners
 from triage.launch.stacks import HANG_S, Dumps
@@ -75,7 +77,7 @@ def supervise(
 ) -> Capture:
     """Run one launch; see triage.launch.launch."""
     _require_free(spec.port)
-    with Record(folder) as record, signals_interrupt():
+    with Record(folder, secret_values(spec, os.environ)) as record, signals_interrupt():
         watch = _Watch(
             target, spec, watcher, record, while_ready=while_ready, say=say, graces=graces,
             ended=ended,
@@ -205,10 +207,10 @@ class _Watch:
         if self.ended():
             raise KeyboardInterrupt
         chunk = self.target.logs(wait_s)
+        now = time.monotonic()
+        if written := self.record.take(chunk or b"", now - self.began):
+            self.watcher.feed(written)
         if chunk:
-            now = time.monotonic()
-            self.record.take(chunk, now - self.began)
-            self.watcher.feed(chunk)
             self.last_byte = now
             # A line about a question of ours is no sign of life.
             if now - self.prover.asked_at() > _OWN_LINES_S:
@@ -320,7 +322,7 @@ class _Watch:
         path = self.record.folder / _STACKS
         try:
             with create(path) as file:
-                file.write(redact_text(text).encode())
+                file.write(self.record.mask.text(redact_text(text)).encode())
         except OSError as error:
             raise cannot_write(self.record.folder, error) from error
         self.stacks = str(path)
