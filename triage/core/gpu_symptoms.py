@@ -2,7 +2,7 @@
 
 In:  samples taken while a steady load ran. Out: a Reading for each regime, each of them
 shown, not shown or "cannot tell"; and what a claim of somebody's is worth.
-Not: taking samples (triage.launch.gpus).
+Not: taking samples (triage.machine.sampler).
 
 Utilisation says that some kernel was resident and power is low in every memory-side
 regime, so the two alone never show a bottleneck. What separates the regimes is the share

@@ -142,6 +142,16 @@ class Nvml:
             else:
                 self._handles[index] = handle
 
+    @property
+    def library(self) -> Any:
+        """The Python module of NVML, for what this class does not offer."""
+        return self._nvml
+
+    @property
+    def handles(self) -> dict[int, Any]:
+        """GPU -> its handle, of those that answer."""
+        return dict(self._handles)
+
     def _ask(self, call: Callable[[], T]) -> T | Unavailable:
         """The answer of one call, or why there is none."""
         try:

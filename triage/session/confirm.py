@@ -25,8 +25,8 @@ from triage.core.handover.load import Level
 from triage.core.handover.served import Served, read_served
 from triage.core.launch import Crashed, Hung, Interrupted, Ready
 from triage.launch import Server
-from triage.launch.gpus import Sampler, driver_version
 from triage.launch.load import Load, put_load, require_client
+from triage.machine.sampler import Sampler, driver_version
 from triage.session.logs import causes, flag_table
 from triage.session.trial import Setup, TrialResult, launch_once, provenance_of
 from triage.store import SessionFolder

@@ -1,9 +1,9 @@
-"""Samples of the GPUs of a launch while it works, five a second.
+"""Samples of the GPUs of a launch under a steady load, five a second.
 
 In:  the launch's processes. Out: Samples, names of the GPUs, the driver's version.
-Not: what they mean (triage.core.gpu_symptoms).
+Not: what they mean (triage.core.gpu_symptoms), or a launch while it starts (recorder.py).
 
-NVML is reached through pynvml, imported late. A GPU without GPM (before Hopper), or a
+A GPU without GPM (before Hopper), or a
 driver without it, leaves out what only GPM tells. A share of the NVLink peak is never
 guessed: where the peak is not known, it is left out.
 """
@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from triage.core.gpu_symptoms import GpuReport, Sample, read_symptoms
+from triage.core.machine.gpus import LostGpu
+from triage.machine.gpus import NoNvmlError, open_nvml
 
 HERTZ = 5.0
 MOST = 20_000  # samples that are kept: an hour of one GPU
@@ -55,7 +57,7 @@ class Sampler(threading.Thread):
         self._pids, self._link_peak = pids, link_peak
         self._period = 1 / hertz
         self._over = threading.Event()
-        self._nvml: Any = None
+        self._open_nvml = ExitStack()
         self._devices: list[_Device] = []
         self._began = time.monotonic()
 
@@ -75,9 +77,7 @@ class Sampler(threading.Thread):
         after = _cpu_times({pid for pid, _ in self._before})
         used = [time_s - self._before.get(thread, 0.0) for thread, time_s in after.items()]
         self.busiest = round(max(used) / seconds, 3) if used and seconds > 0 else None
-        if self._nvml is not None:
-            with suppress(Exception):
-                self._nvml.nvmlShutdown()
+        self._open_nvml.close()
 
     @property
     def reads(self) -> bool:
@@ -109,44 +109,40 @@ class Sampler(threading.Thread):
 
     def _open(self) -> None:
         try:
-            import pynvml
-
-            pynvml.nvmlInit()
-        except Exception as error:  # noqa: BLE001  NVMLError, ImportError, a broken library
-            self.missing = f"NVML cannot be used here: {error}"
+            nvml = self._open_nvml.enter_context(open_nvml())
+        except NoNvmlError as error:
+            self.missing = f"NVML cannot be used here: {error.fact.reason}"
             return
-        self._nvml = pynvml
-        try:
-            count = pynvml.nvmlDeviceGetCount()
-            found = [_Device(pynvml, number, self._link_peak) for number in range(count)]
-        except Exception as error:  # noqa: BLE001
-            self.missing = f"NVML cannot list the GPUs: {error}"
-            return
+        found = [
+            _Device(nvml.library, number, handle, self._link_peak)
+            for number, handle in nvml.handles.items()
+        ]
         ours = set(self._pids())
         own = [device for device in found if device.pids() & ours]
         self._devices = own or found
         self.names = tuple(f"GPU {d.number} {d.name}" for d in self._devices)
         if not found:
-            self.missing = "NVML sees no GPU"
+            self.missing = "NVML sees no GPU" + "".join(map(_lost, nvml.lost))
 
 
 def driver_version() -> str:
     """The NVIDIA driver's version, "" where there is none."""
-    with suppress(Exception):
-        import pynvml
+    try:
+        with open_nvml() as nvml:
+            return nvml.versions()[0]
+    except NoNvmlError:
+        return ""
 
-        pynvml.nvmlInit()
-        try:
-            return _text(pynvml.nvmlSystemGetDriverVersion())
-        finally:
-            pynvml.nvmlShutdown()
-    return ""
+
+def _lost(gpu: LostGpu) -> str:
+    return f"; GPU {gpu.index}: {gpu.reason}"
 
 
 class _Device:
-    def __init__(self, nvml: Any, number: int, link_peak: Callable[[str], float | None]) -> None:
-        self._nvml, self.number = nvml, number
-        self._handle = nvml.nvmlDeviceGetHandleByIndex(number)
+    def __init__(
+        self, nvml: Any, number: int, handle: Any, link_peak: Callable[[str], float | None]
+    ) -> None:
+        self._nvml, self.number, self._handle = nvml, number, handle
         self.name = _text(self._try(nvml.nvmlDeviceGetName, self._handle) or "")
         self._peak = link_peak(self.name)
         cap = self._try(nvml.nvmlDeviceGetEnforcedPowerLimit, self._handle)

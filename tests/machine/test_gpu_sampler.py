@@ -13,11 +13,11 @@ import pytest
 from fake_gpus import FakeGpus
 
 from triage.core.gpu_symptoms import Answer, judge_claim, read_symptoms
-from triage.launch.gpus import Sampler, driver_version
+from triage.machine.sampler import Sampler, driver_version
 
 
 class NotSupportedError(Exception):
-    pass
+    value = 3
 
 
 def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
@@ -41,6 +41,11 @@ def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
         return asked
 
     module = SimpleNamespace(
+        NVMLError=NotSupportedError,
+        NVMLError_FunctionNotFound=NotSupportedError,
+        NVML_ERROR_LIBRARY_NOT_FOUND=12,
+        NVML_ERROR_DRIVER_NOT_LOADED=9,
+        NVML_ERROR_LIB_RM_VERSION_MISMATCH=18,
         NVML_CLOCK_SM=1,
         NVML_SUCCESS=0,
         NVML_GPM_METRICS_GET_VERSION=1,
@@ -48,9 +53,10 @@ def nvml(*, gpm: bool = True, uses: dict[int, list[int]] | None = None) -> Any:
         nvmlInit=lambda: None,
         nvmlShutdown=lambda: None,
         nvmlSystemGetDriverVersion=lambda: "580.65",
+        nvmlSystemGetCudaDriverVersion=lambda: 13000,
         nvmlDeviceGetCount=lambda: 2,
         nvmlDeviceGetHandleByIndex=lambda number: number,
-        nvmlDeviceGetName=lambda _: b"NVIDIA B300",
+        nvmlDeviceGetName=lambda _: "NVIDIA B300",
         nvmlDeviceGetEnforcedPowerLimit=lambda _: 1_100_000,
         nvmlDeviceGetMaxClockInfo=lambda *_: 1900,
         nvmlDeviceGetClockInfo=lambda *_: 1890,
@@ -123,7 +129,9 @@ def test_a_machine_without_nvml_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> No
     sampler = sampled(monkeypatch, module, 0)
     assert sampler.samples == []
     report = sampler.report(tokens=1)
-    assert report.missing == "NVML cannot be used here: NVML Shared Library Not Found"
+    assert report.missing == (
+        "NVML cannot be used here: NVML does not start: nvml shared library not found"
+    )
     assert report.bottleneck == f"not shown ({report.missing})"
     assert driver_version() == ""
     module.nvmlInit = lambda: None
