@@ -18,7 +18,7 @@ from triage.core.log.finder import Finder
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
 NEAR = 1 << 16  # bytes after an interesting line in which frequent lines are interesting, too
-ENOUGH = 16  # lines with a frequent literal that are taken there
+ENOUGH = 8  # lines with a frequent literal that are taken there: one of each rank of a machine
 
 
 class Sink(Protocol):
@@ -173,22 +173,23 @@ class Scanner:
         while not sink.hungry:
             place = stop
             for text in sink.awaited:  # before the others: one may be both
-                if (next_one := places.get(text, -1)) < at:
-                    next_one = block.find(text, at, stop)
-                    places[text] = next_one = stop if next_one < 0 else next_one
-                place = min(place, next_one)
-            for text in sink.frequent:
+                if (at_next := places.get(text, -1)) < at:
+                    at_next = block.find(text, at, stop)
+                    places[text] = at_next = stop if at_next < 0 else at_next
+                place = min(place, at_next)
+            frequent = sink.frequent
+            for text in frequent:
                 if taken.get(text, 0) < ENOUGH:
-                    if (next_one := places.get(text, -1)) < at:
-                        next_one = block.find(text, at, limit)
-                        places[text] = next_one = stop if next_one < 0 else next_one
-                    place = min(place, next_one)
+                    if (at_next := places.get(text, -1)) < at:
+                        at_next = block.find(text, at, limit)
+                        places[text] = at_next = stop if at_next < 0 else at_next
+                    place = min(place, at_next)
             if place == stop:
                 return stop
             start = block.rfind(b"\n", at, place) + 1 or at
             at = block.find(b"\n", place)
             line = block[start:at]
-            for text in sink.frequent:
+            for text in frequent:
                 if text in line:
                     taken[text] = taken.get(text, 0) + 1
             self._count(block, start, base)

@@ -210,6 +210,7 @@ class Matcher:
         self._always = [n for n in table.bare if table.uses[n] in _LOOKED_FOR]
         self._benign = [n for n, use in enumerate(table.uses) if use == Use.BENIGN]
         self._benign_needs = table.harmless
+        self._by_need: dict[str, list[int]] = {}  # of those; made when a line has one
         self._near = table.near
         self._absent: dict[int, list[int]] = {}
         for cause, number in table.absent:
@@ -246,9 +247,14 @@ class Matcher:
 
     def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """As `match`, for the causes that are none: the line is harmless."""
-        if not any(map(text.__contains__, self._benign_needs)):
+        needs = list(filter(text.__contains__, self._benign_needs))
+        if not needs:
             return iter(())
-        return self._search(self._with_needs(self._benign, text), text)
+        if not self._by_need:
+            for number in self._benign:
+                for need in self._patterns[number].needs or ("",):
+                    self._by_need.setdefault(need, []).append(number)
+        return self._search(sorted({n for need in needs for n in self._by_need[need]}), text)
 
     def refuting(self, cause: int) -> tuple[bytes, ...]:
         """Literals of the lines that refute a cause: it holds only if none follows."""
