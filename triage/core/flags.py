@@ -145,7 +145,7 @@ class FlagTable:
         self.remembered: dict[object, bool] = {}  # what a reader of dumps found out (server_args)
 
     @cached_property
-    def _by_field(self) -> dict[str, str]:
+    def fields(self) -> Mapping[str, str]:
         """Field -> name of the flag."""
         specs = self.specs
         told = specs.rows if isinstance(specs, Rows) else [told_of(s) for s in specs.values()]
@@ -171,12 +171,12 @@ class FlagTable:
 
     def by_field(self, name: str) -> FlagSpec | None:
         """The flag behind a name of the `server_args=` line, such as `tp_size`."""
-        found = self._by_field.get(name)
+        found = self.fields.get(name)
         return None if found is None else self.specs[found]
 
     def usual(self, field: str) -> tuple[Style, Default] | None:
         """Style and default of the flag behind such a name, or None if there is none."""
-        name = self._by_field.get(field)
+        name = self.fields.get(field)
         if name is None:
             return None
         if not isinstance(self.specs, Rows):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, AnyStr, Generic, cast
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
@@ -35,7 +36,13 @@ def finds(pattern: str, text: str) -> bool:
     parts = pattern.split("\\.")
     if _SPECIAL.isdisjoint("".join(parts)):
         return ".".join(parts) in text
-    return re.search(pattern, text) is not None
+    return compiled(pattern).search(text) is not None
+
+
+@lru_cache(maxsize=4096)  # that of `re` is too small for the patterns of all causes
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern, compiled once."""
+    return re.compile(pattern)
 
 
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")

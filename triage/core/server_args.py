@@ -213,10 +213,11 @@ def _is_usual(field: str, value: object, table: FlagTable) -> bool:
 
 def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
     """Fields that hold something and are no flag of this table: a fork's, or another version's."""
+    known = table.fields
     return tuple(
         name
         for name, value in dump.values.items()
-        if value and not _is_noise(name) and table.usual(name) is None
+        if name not in known and value and not _is_noise(name)
     )
 
 

@@ -10,7 +10,6 @@ whatever it stands in, so that such a pattern needs frames or a line before it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
@@ -18,7 +17,7 @@ from typing import Any
 
 from triage.core.causes import Cause, Severity
 from triage.core.log.candidates import Candidate
-from triage.core.regex import regex
+from triage.core.regex import compiled, regex
 
 _SAYS_MUCH = 24  # literal characters of a pattern that hardly match by accident
 _SAYS_LITTLE = 10
@@ -79,7 +78,7 @@ def says_much(c: Candidate) -> bool:
 
 def weight(cause: Cause, text: str) -> int:
     """Literal characters in the pattern of the cause that says most of those that match."""
-    found = (_literal(pattern) for pattern in cause.patterns if re.search(pattern, text))
+    found = (_literal(pattern) for pattern in cause.patterns if compiled(pattern).search(text))
     return max(found, default=0)
 
 

@@ -284,9 +284,10 @@ class Gatherer:
             harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
             if not harmless and _blames_kernel(line.text):
                 generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
-        for index in [index for index in self._open if matcher.refutes(line.text, index)]:
-            generation.forget(index)
-            self._settle(index)
+        if self._open:
+            for index in [index for index in self._open if matcher.refutes(line.text, index)]:
+                generation.forget(index)
+                self._settle(index)
         for index in matcher.supported(line.text, self._seen):
             generation.supported.setdefault(index, line.number)
 

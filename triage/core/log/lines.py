@@ -11,7 +11,7 @@ Kubernetes CRI, journald, Ray, srun, mpirun, and of SGLang, vLLM and NCCL themse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
@@ -88,7 +88,6 @@ _WRAPPERS = {
 }
 _BAR = 108  # characters in which the bar of `docker compose` stands
 _COLON = 10  # and the colon of srun
-_PROGRESS = ("it/s]", "s/it]", "%|", "Completed |")
 
 
 def bare(raw: bytes) -> str:
@@ -103,7 +102,7 @@ def clean(
     number: int,
     hits: Sequence[int] = (),
     foreign: re.Pattern[str] | None = None,
-) -> Iterator[Line]:
+) -> Iterable[Line]:
     """The visible parts of one physical line, left to right.
 
     Args:
@@ -113,6 +112,15 @@ def clean(
         hits: Places in a long line to look at, beside its start: ends of literals.
         foreign: What an unknown program put in front of the line (framing.py).
     """
+    text = _as_printed(raw)
+    if text is not None:
+        return (_peel(text, offset, number, foreign),)
+    return _parts(raw, offset, number, hits, foreign)
+
+
+def _parts(
+    raw: bytes, offset: int, number: int, hits: Sequence[int], foreign: re.Pattern[str] | None
+) -> Iterator[Line]:
     first: Line | None = None
     for piece in _pieces(raw, hits):
         for segment in _segments(piece):
@@ -127,6 +135,20 @@ def clean(
                     simulated=first.simulated,
                 )
             yield line
+
+
+def _as_printed(raw: bytes) -> str | None:
+    """The text of a line as most are: short, once on its line, and in no record; else None."""
+    if len(raw) > LONG:
+        return None
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    redrawn = "\r" in text or "\x1b" in text or _has_bar(text)
+    return None if redrawn or text.startswith('{"') else text
+
+
+def _has_bar(text: str) -> bool:
+    """Whether a progress bar is in the text."""
+    return "it/s]" in text or "s/it]" in text or "%|" in text or "Completed |" in text
 
 
 def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
@@ -194,7 +216,7 @@ def _segments(text: str) -> Iterator[str]:
         middle = [p for p in parts[_PARTS:-_PARTS] if not _is_bar(p)][:_MIDDLE]
         parts = parts[:_PARTS] + middle + parts[-_PARTS:]
     for part in parts or [""]:
-        if any(mark in part for mark in _PROGRESS):
+        if _has_bar(part):
             start = 0
             for head in _HEAD.finditer(part):
                 if head.start() > start:
@@ -207,7 +229,7 @@ def _segments(text: str) -> Iterator[str]:
 
 def _is_bar(part: str) -> bool:
     """Whether a part is nothing but a progress bar."""
-    return any(mark in part for mark in _PROGRESS) and _HEAD.search(part) is None
+    return _has_bar(part) and _HEAD.search(part) is None
 
 
 def _kinds(text: str) -> Sequence[str]:

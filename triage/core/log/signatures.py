@@ -10,13 +10,13 @@ cannot match, so the cost of a line hardly depends on the number of causes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple, TypeVar, overload
 
 from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
 from triage.core.log.literals import cover, only_text
+from triage.core.regex import compiled
 
 
 class Use:
@@ -171,8 +171,9 @@ def matcher_of(causes: Sequence[Cause], fixed: frozenset[str]) -> Matcher:
     return causes.matchers[fixed]
 
 
+_Matches = tuple[tuple[int, dict[str, str]], ...]
 # What matches a line, with its captures; and the causes that it bears out.
-_Tried = tuple[tuple[tuple[int, dict[str, str]], ...], tuple[int, ...]]
+_Tried = tuple[_Matches, tuple[int, ...]]
 _NOTHING: _Tried = ((), ())
 _SHORT = 1000  # characters of a line whose matches are remembered
 _REMEMBERED = 2048
@@ -219,8 +220,8 @@ class Matcher:
         self.frequent = tuple(part.encode() for part in table.frequent)
         # A context without a literal is found only in lines that are read anyway.
         self.every_line = any(table.uses[n] in (Use.MATCH, Use.ABSENT) for n in table.bare)
-        self._compiled: dict[str, re.Pattern[str]] = {}
         self._numbered: dict[frozenset[str], frozenset[int]] = {}
+        self._known_benign: dict[str, _Matches] = {}
         self._known: dict[tuple[str, frozenset[int] | None], _Tried] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
@@ -247,14 +248,25 @@ class Matcher:
 
     def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """As `match`, for the causes that are none: the line is harmless."""
+        found = self._known_benign.get(text)
+        if found is None:
+            found = tuple(self._search(self._maybe_benign(text), text))
+            if len(text) <= _SHORT:
+                if len(self._known_benign) >= _REMEMBERED:
+                    self._known_benign.clear()
+                self._known_benign[text] = found
+        return iter(found)
+
+    def _maybe_benign(self, text: str) -> list[int]:
+        """The patterns of harmless lines that the text has a need of."""
         needs = list(filter(text.__contains__, self._benign_needs))
         if not needs:
-            return iter(())
+            return []
         if not self._by_need:
             for number in self._benign:
                 for need in self._patterns[number].needs or ("",):
                     self._by_need.setdefault(need, []).append(number)
-        return self._search(sorted({n for need in needs for n in self._by_need[need]}), text)
+        return sorted({n for need in needs for n in self._by_need[need]})
 
     def refuting(self, cause: int) -> tuple[bytes, ...]:
         """Literals of the lines that refute a cause: it holds only if none follows."""
@@ -264,12 +276,12 @@ class Matcher:
     def refutes(self, text: str, cause: int) -> bool:
         """Whether the line says that the cause, found before, does not hold."""
         numbers = self._with_needs(self._absent.get(cause, ()), text)
-        return next(self._search(numbers, text), None) is not None
+        return bool(numbers) and next(self._search(numbers, text), None) is not None
 
     def _with_needs(self, numbers: Collection[int], text: str) -> list[int]:
-        patterns = self._patterns
+        patterns, contained = self._patterns, text.__contains__
         return [
-            n for n in numbers if not (needs := patterns[n].needs) or any(t in text for t in needs)
+            n for n in numbers if not (needs := patterns[n].needs) or any(map(contained, needs))
         ]
 
     def _tried(self, text: str, seen: Collection[int] | None) -> _Tried:
@@ -314,11 +326,7 @@ class Matcher:
                     done = index
                     yield index, {}
                 continue
-            found = (self._compiled.get(pattern) or self._compile(pattern)).search(text)
+            found = compiled(pattern).search(text)
             if found is not None:
                 done = index
                 yield index, {name: value for name, value in found.groupdict().items() if value}
-
-    def _compile(self, pattern: str) -> re.Pattern[str]:
-        compiled = self._compiled[pattern] = re.compile(pattern)
-        return compiled

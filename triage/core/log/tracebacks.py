@@ -115,7 +115,10 @@ class Tracebacks:
     @property
     def hungry(self) -> bool:
         """Whether the next line may belong to a traceback."""
-        return any(s.open or s.tail or s.dump for s in self._streams.values())
+        for stream in self._streams.values():  # noqa: SIM110  asked for each line
+            if stream.open or stream.tail or stream.dump:
+                return True
+        return False
 
     def feed(self, line: Line) -> Traceback | None:
         """The traceback that the line belongs to, or None."""
