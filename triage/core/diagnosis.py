@@ -153,11 +153,17 @@ class Diagnosis:
     also: tuple[Alternative, ...] = ()
     starts: int = 1  # starts of the engine in the log, from the one that counts on
     standstill: tuple[str, ...] = ()  # where the processes of a silent launch stood
+    by_stacks: bool = False  # the cause is named by where the processes stood
     outside: tuple[str, ...] = ()  # what the kernel and the ends of the processes add
     came_up: int | None = None  # line by which a later one of them was ready
     explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
 
     @property
     def signature(self) -> str:
-        """What makes two failures the same: the cause, else the fingerprint, else "none"."""
-        return self.cause or self.fingerprint or "none"
+        """What makes two failures the same: the cause, else the fingerprint, else "none".
+
+        A hang that is named by its stacks goes by its fingerprint: where the processes stood
+        at one moment is a reason, and may differ the next time.
+        """
+        cause = None if self.by_stacks else self.cause
+        return cause or self.fingerprint or "none"

@@ -148,3 +148,33 @@ def test_the_kernel_names_processes_in_several_ways() -> None:
     assert (named(KILL), named(GROUP), named(XID)) == (43, 43, 0)
     assert named("[1.0] python[43]: segfault at 0 ip 00007 sp 00007 error 4") == 43
     assert named("[1.0] traps: python[43] trap invalid opcode ip:55 sp:7f error:0") == 43
+
+
+ELSEWHERE = "the others wait for TP5 in all_reduce (torch/distributed/distributed_c10d.py:2806)"
+TOGETHER = "all 8 stand in barrier (torch/distributed/distributed_c10d.py:4810), a call that each rank has to make"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cause"),
+    [(ELSEWHERE, "hang-rank-elsewhere"), (TOGETHER, "hang-in-collective")],
+)
+def test_a_hang_is_named_by_where_its_ranks_stand(sentence: str, cause: str) -> None:
+    hung = of(DIED.splitlines()[1] + "\n", Hung(silent_s=600, limit="silent"))
+    assert hung.cause is None
+    told = seen(replace(hung, standstill=("TP5 stands in read (x.py:1)", sentence)), ())
+    assert (told.outcome, told.cause, told.confidence) == ("hung", cause, "medium")
+    assert told.remedies
+    assert told.standstill[1] == sentence, "the evidence stays"
+    assert told.signature == hung.signature, "the next hang may stand elsewhere"
+
+
+def test_a_kill_outranks_where_the_others_stand() -> None:
+    hung = of(DIED.splitlines()[1] + "\n", Hung(silent_s=600, limit="silent"))
+    told = seen(replace(hung, standstill=(ELSEWHERE,)), (TP1, TP0), KILL)
+    assert (told.cause, told.signature) == ("host-oom-killed", "host-oom-killed")
+
+
+def test_the_remedy_names_the_rank_that_is_elsewhere() -> None:
+    hung = of(DIED.splitlines()[1] + "\n", Hung(silent_s=600, limit="silent"))
+    (first, *_) = seen(replace(hung, standstill=(ELSEWHERE,)), ()).remedies
+    assert "TP5" in first.say

@@ -18,7 +18,7 @@ from dataclasses import replace
 from triage.core.causes import Cause
 from triage.core.diagnosis import Alternative, Diagnosis
 from triage.core.flags import FlagTable
-from triage.core.launch import Exit
+from triage.core.launch import Exit, Hung
 from triage.core.log.diagnose import diagnose
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.suspects import advice, suspects
@@ -52,6 +52,7 @@ def with_outside(
             launch's own control group tell of its end.
         table: Flags of the engine's version.
     """
+    diagnosis = _named_by_stacks(diagnosis, causes, table)
     ours = {one.pid for one in exits}
     telling = [line for line in kernel if named(line) in ours or (not named(line) and _gpu(line))]
     victims = {named(line) for line in telling if _KILLED.search(line)}
@@ -73,6 +74,29 @@ def with_outside(
             diagnosis = replace(diagnosis, outside=(*seen, f"told of its end: {line}"))
             return replace(_with_cause(diagnosis, cause, table), confidence="medium")
     return _named_after(replace(diagnosis, outside=tuple(seen)), first)
+
+
+def _named_by_stacks(
+    diagnosis: Diagnosis, causes: Sequence[Cause], table: FlagTable | None
+) -> Diagnosis:
+    """A hang without a cause, named by where its processes stood."""
+    if diagnosis.outcome != "hung" or diagnosis.cause is not None:
+        return diagnosis
+    for sentence in diagnosis.standstill:
+        raw = (sentence + "\n").encode(errors="replace")
+        told = diagnose((raw,), causes, outcome=Hung(silent_s=0, limit="silent"), table=table)
+        cause = next((one for one in causes if one.id == told.cause), None)
+        if cause is not None:
+            return replace(
+                diagnosis,
+                cause=cause.id,
+                title=cause.title,
+                confidence="medium",
+                by_stacks=True,
+                suspects=suspects(cause, "", diagnosis.config, {}),
+                remedies=told.remedies,
+            )
+    return diagnosis
 
 
 def _cause_of(text: str, causes: Sequence[Cause], table: FlagTable | None) -> Cause | None:
@@ -154,11 +178,13 @@ def _merged(
     if diagnosis.cause == cause.id:
         return replace(diagnosis, confidence="high")
     # A reason that the log gives stands, unless it came after the kill.
-    reasoned = diagnosis.cause is not None or diagnosis.root is not None
+    reasoned = (
+        diagnosis.cause is not None and not diagnosis.by_stacks
+    ) or diagnosis.root is not None
     if reasoned and victim is None and diagnosis.outcome == "failed":
         also = Alternative(cause=cause.id, confidence="low")
         return replace(diagnosis, also=(also, *diagnosis.also)[:_MOST])
-    before = diagnosis.cause
+    before = None if diagnosis.by_stacks else diagnosis.cause
     also_before = () if before is None else (Alternative(cause=before, confidence="low"),)
     return replace(
         _with_cause(diagnosis, cause, table),
@@ -174,6 +200,7 @@ def _with_cause(diagnosis: Diagnosis, cause: Cause, table: FlagTable | None) -> 
     return replace(
         diagnosis,
         outcome="failed",
+        by_stacks=False,
         cause=cause.id,
         title=cause.title,
         confidence="high",
