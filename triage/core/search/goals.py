@@ -20,7 +20,7 @@ from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
 TRUTHS = 10  # likeliest ones of which the proof is thought through
-PROOF = 0.6  # what a failing set that bars all that is better saves
+PROOF = 0.9  # what a failing set that bars all that is better saves
 ALONE = 0.9  # a suspect that fails alone
 WHOLE_TRUTH = SURE  # goal all: of the set of causes as a whole
 CLOSE = 1e-9
