@@ -70,7 +70,8 @@ def prefix_of(head: bytes) -> re.Pattern[str] | None:
     if b']   File "' in head and _STAMPED_FRAME.search(head) is not None:
         return re.compile(_STAMP)
     plain = 0
-    for start in _PLAIN:
+    stamped = head.startswith(b"[20") and head[11:12] == b"T"  # not as an engine prints it
+    for start in _PLAIN[stamped:]:
         plain += head.count(start)
         if plain >= _NATIVE:
             return None
