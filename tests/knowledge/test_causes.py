@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,9 @@ def test_what_the_index_holds_is_what_the_files_say() -> None:
 
 def plain(table: Table) -> object:
     """The table as lists."""
-    return json.loads(json.dumps({**table._asdict(), "patterns": list(table.patterns)}))
+    values = {field.name: getattr(table, field.name) for field in fields(table)}
+    patterns = [asdict(pattern) for pattern in table.patterns]
+    return json.loads(json.dumps({**values, "patterns": patterns}))
 
 
 def test_loading_the_index_and_a_flag_table_imports_neither_yaml_nor_pydantic() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,12 @@ def encode(causes: tuple[Cause, ...], fixed: Collection[str]) -> str:
 
     `fixed` are the literals of the program itself. Fields that say nothing are left out.
     """
-    table = table_of(causes, fixed)._asdict()
-    patterns = [json.dumps(pattern, ensure_ascii=False) for pattern in table.pop("patterns")]
+    made = table_of(causes, fixed)
+    patterns = [
+        json.dumps((p.cause, p.use, p.pattern, p.text, p.needs), ensure_ascii=False)
+        for p in made.patterns
+    ]
+    table = {one.name: getattr(made, one.name) for one in fields(made) if one.name != "patterns"}
     head = json.dumps(
         {"generated": HEADER, "count": len(causes), **table, "patterns": []}, ensure_ascii=False
     )

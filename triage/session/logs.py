@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
 from triage.core.flags import FlagTable
-from triage.core.launch import Outcome
 from triage.core.log.diagnose import diagnose
 from triage.core.records import replace
 from triage.core.regex import regex
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from triage.core.diff.rules import Rules
+    from triage.core.launch import Outcome
 
 __all__ = ["causes", "classify", "classify_text", "exit_code", "flag_table", "log_sources"]
 

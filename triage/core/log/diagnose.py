@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step, Suspect
 from triage.core.flags import FlagTable
-from triage.core.launch import Crashed, Hung, Interrupted, Outcome, Ready
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find
 from triage.core.log.confidence import confidence_of
@@ -32,6 +32,9 @@ from triage.core.log.unexplained import End, end_of_child, end_of_server, refusa
 from triage.core.phases import order
 from triage.core.records import replace
 from triage.core.server_args import ServerArgsDump, find_dump
+
+if TYPE_CHECKING:
+    from triage.core.launch import Outcome
 
 _STEPS = 400
 _TOP = 4  # lines at the start of a log: a traceback there has nothing before it
@@ -64,7 +67,7 @@ def diagnose(
     ready = _ready(generation)
     finding = find(generation, matcher.causes)
     steps = finding.explain
-    if isinstance(outcome, Hung) and finding.root and _only_logged(finding.root):
+    if outcome and finding.root and _only_logged(finding.root) and _is_hung(outcome):
         finding = Finding()
     seen = _outcome(gatherer, finding, ready=ready, known=outcome)
     if seen in ("healthy", "interrupted", "empty"):
@@ -115,19 +118,10 @@ def _only_logged(root: Candidate) -> bool:
 
 def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcome | None) -> str:
     generation, root = gatherer.generation, finding.root
-    match known:
-        case Ready():
-            return "healthy"
-        case Hung():
-            return "hung"
-        case Interrupted():
-            return "interrupted"
-        case Crashed(exit_code=124) if root is None and not generation.of(Ending.DEATH):
-            return "hung"  # what `timeout` ends with
-        case Crashed():
-            return "failed"
-        case None:
-            pass
+    if known is not None:
+        return _seen_by_a_launcher(
+            known, died=root is not None or bool(generation.of(Ending.DEATH))
+        )
     fatal = root is not None and root.strength == 0
     if ready and not fatal and not _died(generation, after=generation.ready):
         return "healthy"
@@ -141,6 +135,28 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
     if generation.stop:
         return "hung" if waited_in_vain(generation) else "interrupted"
     return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"
+
+
+def _seen_by_a_launcher(known: Outcome, *, died: bool) -> str:
+    from triage.core.launch import Crashed, Hung, Interrupted, Ready  # noqa: PLC0415  as below
+
+    match known:
+        case Ready():
+            return "healthy"
+        case Hung():
+            return "hung"
+        case Interrupted():
+            return "interrupted"
+        case Crashed(exit_code=124) if not died:
+            return "hung"  # what `timeout` ends with
+        case Crashed():
+            return "failed"
+
+
+def _is_hung(known: Outcome) -> bool:
+    from triage.core.launch import Hung  # noqa: PLC0415  a log alone has no outcome
+
+    return isinstance(known, Hung)
 
 
 def _facts(
@@ -270,6 +286,8 @@ def _dead(deaths: Sequence[Line], generation: Generation) -> list[str]:
 
 def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> End:
     """How the launch ended: a child's death comes before the main process's, which follows it."""
+    from triage.core.launch import Crashed  # noqa: PLC0415  as above
+
     if isinstance(known, Crashed) and known.reason:
         return refusal(known.reason)
     deaths = [line.text for line, _ in generation.of(Ending.DEATH)]

@@ -231,7 +231,7 @@ _NO_PROGRAM = _Any(
     (
         r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
         r" '?(?:sglang|vllm)\b",
-        " module ",
+        "python",
     ),
     (r"^[^ ]*python[\d.]*: can't open file ", ": can't open file "),
 )

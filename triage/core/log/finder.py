@@ -90,6 +90,8 @@ def literals_of(texts: Sequence[str]) -> Literals:
 def _words(text: bytes) -> tuple[bytes, bytes]:
     """A word that the text holds as a whole, if any; and its longest piece without a space."""
     pieces = text.split(b" ")
+    if len(pieces) == 1:
+        return b"", text
     return max(pieces[1:-1], key=len, default=b""), max(pieces, key=len)
 
 

@@ -10,10 +10,10 @@ end in a piece. Both cut at 16 kB. A joined line has the place of its first piec
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND
 from triage.core.log.scan import LONGEST, Sink
+from triage.core.records import dataclass
 from triage.core.regex import regex
 
 LITERALS = frozenset((" stdout P ", " stderr P "))
@@ -25,7 +25,8 @@ _LONG = 8000  # bytes; a shorter Docker record without a line end is no piece
 _PATIENCE = 64  # lines of others between two pieces
 
 
-class _Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Piece:
     """What a line is, if a runtime cut it: its stream, whether more follows, where its text is."""
 
     stream: bytes

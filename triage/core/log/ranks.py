@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from triage.core.regex import regex
 
 _PART = regex(r"([A-Z][A-Z_]*?)(\d+)")
-_TOPOLOGY = regex(r"[A-Z][A-Z_]*\d+(?: [A-Z][A-Z_]*\d+)*")
 _WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)", needs=("Worker_",))
 _ENGINE = regex(r"EngineCore_(DP\d+)", needs=("EngineCore_DP",))
 _OTHERS = regex(
@@ -33,7 +32,7 @@ _DEAD = regex(
 
 def topology(label: str) -> str:
     """The tag of a place in the parallel layout, or "" for a process without one."""
-    if label != "main" and _TOPOLOGY.fullmatch(label):
+    if _is_topology(label):
         return label
     worker = _WORKER.match(label)
     return worker[1].strip("_").replace("_", " ") if worker else ""
@@ -43,6 +42,16 @@ def titled(title: str) -> str:
     """The tag in the title that a process gave itself, "" for one without."""
     found = _TITLE.search(title)
     return found["tag"].replace("_", " ").strip() if found else ""
+
+
+def _is_topology(label: str) -> bool:
+    """Whether the label is tags with numbers, as `DP0 TP3`."""
+    for part in label.split(" "):
+        name = part.rstrip("0123456789")
+        plain = name.isascii() and name.isupper() and name.replace("_", "A").isalpha()
+        if not plain or name[0] == "_" or name == part:
+            return False
+    return True
 
 
 def members(labels: Iterable[str]) -> tuple[str, ...]:

@@ -11,11 +11,12 @@ cannot match, so the cost of a line hardly depends on the number of causes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple, TypeVar, overload
+from typing import TypeVar, overload
 
 from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
 from triage.core.log.literals import cover, only_text
+from triage.core.records import dataclass
 from triage.core.regex import compiled
 
 
@@ -35,7 +36,8 @@ ORDINARY = ("Prefill batch", "Decode batch", "#new-seq", "#running-req", "GET /h
             "GET /ready", "GET /metrics", "POST /", "200 OK")  # fmt: skip
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pattern:
     """One pattern of a cause.
 
     `text` is set if it is nothing but this text. `needs` are literals of which a line
@@ -49,7 +51,8 @@ class Pattern(NamedTuple):
     needs: tuple[str, ...]
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Table:
     """What a set of causes looks for, made once and kept with them.
 
     `texts`, `triggers` and `clues` are those of finder.Literals; `owners` are, for each
@@ -318,15 +321,16 @@ class Matcher:
         """The first of these patterns of each cause that is in the text."""
         done = -1
         for number in numbers:
-            index, _, pattern, only, _ = self._patterns[number]
+            pattern = self._patterns[number]
+            index = pattern.cause
             if index == done:
                 continue
-            if only is not None:
-                if only in text:
+            if pattern.text is not None:
+                if pattern.text in text:
                     done = index
                     yield index, {}
                 continue
-            found = compiled(pattern).search(text)
+            found = compiled(pattern.pattern).search(text)
             if found is not None:
                 done = index
                 yield index, {name: value for name, value in found.groupdict().items() if value}
