@@ -24,7 +24,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import generate, launches, live
+from bench import generate, launches, live, sampling
 from bench.measure import Took, anonymous_bytes, best_of, in_turn, percentile
 from triage.core.causes import Cause
 from triage.core.log.diagnose import diagnose
@@ -191,6 +191,12 @@ def launching(*, quick: bool) -> Iterator[Figure]:
         "fail fast, from the end of the settle window until a tree of nine is gone",
         f"p99 {gone:.0f} ms", "<= 500 ms", gone <= 500,
     )  # fmt: skip
+    if (sampled := sampling.sample(3 if quick else 10)) is not None:
+        yield Figure(
+            f"reading eight GPUs meanwhile, {sampled.readings} times",
+            f"{sampled.share:.2%} of a core, {sampled.size / 1000:.1f} kB", "< 1 % of a core",
+            sampled.share < 0.01,
+        )  # fmt: skip
     flood = launches.flood(200, 3 if quick else 10)
     ratio = flood.cpu_s / flood.cat_cpu_s
     yield Figure(

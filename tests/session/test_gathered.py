@@ -12,6 +12,7 @@ from fake_gpus import FakeGpus
 from triage.core.config import Config
 from triage.core.evidence import KINDS, Evidence, Piece
 from triage.core.launch import Capture, Container, Crashed, Job, LaunchSpec, Patience, Process
+from triage.errors import HostError
 from triage.launch import Server
 from triage.machine.kernel import KernelLog
 from triage.session import evidence as gathered
@@ -248,3 +249,26 @@ def test_an_interrupted_launch_leaves_no_thread(tmp_path: Path, fake_gpus: FakeG
     with pytest.raises(KeyboardInterrupt), gathering:
         raise KeyboardInterrupt
     assert not any(one.name == "triage-recorder" for one in threading.enumerate())
+
+
+def test_launches_side_by_side_write_one_account(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    session = tmp_path / "s"
+    folders = [trial(session, number) for number in range(1, 5)]
+
+    def go(folder: Path) -> bool:
+        launch_once(setup(tmp_path, "1"), Config(), folder)
+        return read_evidence(folder) is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(go, folders))
+    assert json.loads((session / "environment.json").read_text())["schema"]
+    assert not list(session.rglob("*.new"))
+
+
+def test_a_folder_that_takes_nothing_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HostError) as caught, spec_at(Process(), tmp_path / "file/launch"):
+        pass
+    assert caught.value.hint.startswith("df -h")

@@ -22,7 +22,7 @@ from triage.core.evidence import Difference, Evidence, Piece, gpu_lines
 from triage.core.launch import Capture, Container, Exit, Job, LaunchSpec, Process
 from triage.core.log.outside import end_line, first_end, with_outside
 from triage.core.machine.facts import Unavailable
-from triage.core.redact import MARKER, redact_document
+from triage.core.redact import MARKER, redact_document, redact_text
 from triage.launch import Server
 from triage.launch.engine_python import engine_python
 from triage.launch.ready import api_key
@@ -32,7 +32,7 @@ from triage.machine.recorder import Recorder
 from triage.machine.versions import Ran, ran_with
 from triage.render.evidence_document import evidence_document, evidence_of
 from triage.session.logs import causes, flag_table
-from triage.store import session_of, write_document
+from triage.store import session_of, unwritable, write_document
 
 EVIDENCE, ENVIRONMENT = "evidence.json", "environment.json"
 GPUS, KERNEL, SERVER_INFO = "gpus.jsonl", "kernel.log", "server_info.json"
@@ -70,7 +70,10 @@ class Gathering:
             self._kernel_why = "it is that of the job's nodes"
 
     def __enter__(self) -> Gathering:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
         if not self._simulated:
             self._ran = Reading("the engine's Python", self._read_environment, _ENVIRONMENT_S)
         if not self._kernel_why:
@@ -95,7 +98,17 @@ class Gathering:
         return both
 
     def finish(self, capture: Capture) -> Evidence:
-        """All of it, once the launch has ended; stored in its folder."""
+        """All of it, once the launch has ended; stored in its folder.
+
+        Raises:
+            HostError: it cannot be written, or the disk is full.
+        """
+        try:
+            return self._finished(capture)
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+
+    def _finished(self, capture: Capture) -> Evidence:
         self._recorder.end()
         kernel = self._kernel_lines()
         uses = self._recorder.uses({one.pid for one in capture.exits} | set(capture.pids))
@@ -132,7 +145,8 @@ class Gathering:
     def _kernel_lines(self) -> tuple[str, ...] | Unavailable:
         if self._kernel is None:
             return Unavailable(self._kernel_why)
-        return self._kernel.lines()
+        lines = self._kernel.lines()
+        return lines if isinstance(lines, Unavailable) else tuple(map(redact_text, lines))
 
     def _kernel_piece(self, lines: tuple[str, ...] | Unavailable) -> Piece:
         if isinstance(lines, Unavailable):
@@ -169,7 +183,7 @@ class Gathering:
             return Piece(kind="environment", missing=ran.reason), ()
         session = session_of(self._folder)
         path = (session or self._folder) / ENVIRONMENT
-        name = os.path.relpath(path, self._folder)
+        name = f"../../{ENVIRONMENT}" if session else ENVIRONMENT
         said = f"{len(ran.packages)} packages of {ran.python}" if not ran.missing else ran.missing
         stored = _stored_environment(path)
         document = environment_document(ran)

@@ -6,6 +6,7 @@ from triage.store.folder import (
     newest_session,
     session_of,
     sessions,
+    unwritable,
     write_document,
 )
 from triage.store.journal import Journal
@@ -17,5 +18,6 @@ __all__ = [
     "newest_session",
     "session_of",
     "sessions",
+    "unwritable",
     "write_document",
 ]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from triage.core.redact import redact_document, redact_text
@@ -152,7 +153,8 @@ def write_document(target: Path, document: Mapping[str, Any] | str) -> Path:
         text = redact_text(document)
     else:
         text = json.dumps(redact_document(dict(document)), indent=1) + "\n"
-    new = target.with_name(f".{target.name}.new")
+    # Launches of one search may write at the same time.
+    new = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.new")
     new.unlink(missing_ok=True)
     with new.open("x", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
