@@ -35,7 +35,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self.answer({})
+        tells = self.path == "/server_info" and "TORTURE_TELLS" in os.environ
+        self.answer({"launch_command": sys.argv, "env": dict(os.environ)} if tells else {})
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -201,12 +202,15 @@ def main() -> None:
     parser.add_argument("--port", type=int)
     parser.add_argument("--model-path")
     parser.add_argument("--misbehave", default="")
+    parser.add_argument("--api-key")
     args = parser.parse_args()
     global MODEL  # noqa: PLW0603
     MODEL = args.model_path
     if os.environ.get("SLURM_NODEID", "0") != "0":
         time.sleep(1000)  # one node serves; the other waits for it
     say("server_args=ServerArgs(model_path='m')")
+    if "TORTURE_TELLS" in os.environ:  # a server that has no secrets from its log
+        say(f"started as {sys.argv} with {dict(os.environ)}")
     if args.misbehave == "ignore-sigterm":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         server = http.server.ThreadingHTTPServer((args.host, args.port), Handler)
