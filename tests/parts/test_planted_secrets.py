@@ -68,6 +68,46 @@ goal: all
     return path
 
 
+def test_no_secret_of_an_inspected_container_is_kept(tmp_path: Path) -> None:
+    require("container")
+    where = place("container")
+    assert isinstance(where, Container)
+    at = where.run.index("run")
+    name = f"triage-planted-{os.getpid()}"
+    server = ["python", "-m", "sglang.launch_server", "--model-path", "m", "--api-key"]
+    words = [*where.run[:at], "create", "--name", name, *where.run[at + 1 : -1]]
+    words += ["--env", f"AWS_SECRET_ACCESS_KEY={PLANTED['container']}", where.run[-1], *server]
+    subprocess.run([*words, PLANTED["argv"]], check=True, capture_output=True)
+    try:
+        seen = subprocess.run(
+            [*where.run[:at], "inspect", name], check=True, capture_output=True, text=True
+        ).stdout
+    finally:
+        subprocess.run([*where.run[:at], "rm", "--force", name], check=True, capture_output=True)
+    assert PLANTED["container"] in seen
+    (tmp_path / "good.json").write_text(seen)
+    (tmp_path / "bad.sh").write_text(" ".join([*server[:-1], "--tp-size 2"]) + "\n")
+    session = tmp_path / "session"
+    shown = ""
+    for asked in (
+        ["config", "good.json"],
+        ["config", "good.json", "--json"],
+        ["bisect", "--good", "good.json", "--bad", "bad.sh", "--session", str(session),
+         "--target", "container", "--no-doctor", "--trials", "1"],
+    ):  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "triage", *asked], capture_output=True, text=True, check=False,
+            cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=120,
+        )  # fmt: skip
+        shown += done.stdout + done.stderr
+    assert "Traceback" not in shown
+    assert (session / "session.json").exists(), shown[-2000:]
+    files = list(session.rglob("*"))
+    for secret in (PLANTED["container"], PLANTED["argv"]):
+        assert secret not in shown
+        assert not [p for p in files if p.is_file() and secret.encode() in p.read_bytes()]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_planted_secret_is_in_a_file_or_an_output(kind: str, tmp_path: Path) -> None:
     require(kind)

@@ -16,9 +16,14 @@ from triage.command.source import NAME, EnvSite, Word, values
 from triage.errors import UsageError
 
 PROGRAMS = frozenset(["docker", "podman", "nerdctl"])
+_GLOBAL_OF_PODMAN = """
+    --root --runroot --runtime --runtime-flag --events-backend --cgroup-manager --conmon --hooks-dir
+    --identity --imagestore --module --namespace --network-cmd-path --network-config-dir --ssh
+    --storage-driver --storage-opt --tmpdir --volumepath
+"""
 GLOBAL_WITH_VALUE = frozenset(
     ["--context", "-c", "--host", "-H", "--config", "--log-level", "-l", "--connection", "--url"]
-)
+) | frozenset(_GLOBAL_OF_PODMAN.split())
 _WITH_VALUE = """
     add-host annotation attach blkio-weight blkio-weight-device cap-add cap-drop cgroup-conf
     cgroup-parent cgroupns cgroups cidfile conmon-pidfile cpu-count cpu-percent cpu-period cpu-quota

@@ -21,6 +21,7 @@ from triage.command.configfile import (
     load_for_command,
     read_config_file,
 )
+from triage.command.inspected import run_line
 from triage.command.manifest import is_manifest, locate_manifest
 from triage.command.program import no_server
 from triage.command.script import locate_script
@@ -56,8 +57,8 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
     """The server command that the text holds; the form is told by the content.
 
     Args:
-        text: A command line, script, `docker run` line, systemd unit, SGLang
-            Kubernetes manifest, config file, or a log with a `server_args=` line.
+        text: A command line, script, `docker run` line, the JSON of `docker inspect`, systemd
+            unit, Kubernetes manifest, SGLang config file, or a log with a `server_args=` line.
         table: The flags of the engine's version.
         base: The folder in which a `--config FILE` of the command is looked up.
 
@@ -82,6 +83,10 @@ def read_command(text: str, table: FlagTable, *, base: Path = Path()) -> ServerC
             "this is a log, and no line of it says server_args=: it does not tell what was typed",
             hint="triage classify LOG",
         )
+    if (line := run_line(text)) is not None:
+        command = read_command(line, table, base=base)
+        note = "a container like the inspected one, with all that its image set"
+        return replace(command, notes=(*command.notes, note))
     if IS_UNIT.search(text):
         return _of_located(locate_unit(text), "the unit", text, table, base)
     if is_manifest(text):
