@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.core.log.finder import Plain, literals_of
-from triage.core.log.scan import ENOUGH, NEAR, Scanner
+from triage.core.log.scan import ALIKE, ENOUGH, NEAR, Scanner
 
 
 class Sink:
@@ -52,7 +52,21 @@ def test_a_frequent_line_is_read_near_the_start_and_near_a_mark_only() -> None:
 
 def test_of_many_frequent_lines_the_first_are_read_of_each_sort() -> None:
     taken = scan(b"often\n" * 100 + b"dull\n" * 100)
-    assert [line for _, _, line in taken] == [b"often"] * ENOUGH + [b"dull"] * ENOUGH
+    assert [line for _, _, line in taken] == [b"often"] * ALIKE + [b"dull"] * ALIKE
+
+
+def test_of_many_frequent_lines_the_first_are_read_of_each_rank() -> None:
+    lines = [b"[2026-07-01 12:00:%02d DP%d TP0] often" % (n // 8, n % 8) for n in range(100)]
+    taken = scan(b"".join(line + b"\n" for line in lines))
+    assert [line for _, _, line in taken] == lines[:ENOUGH]
+    alone = [b"[2026-07-01 12:00:%02d TP0] often" % n for n in range(30)]
+    taken = scan(b"".join(line + b"\n" for line in [*alone[:10], lines[0], *alone[10:]]))
+    assert [line for _, _, line in taken] == [*alone[:ALIKE], lines[0]]
+
+
+def test_what_is_awaited_is_taken_from_a_line_of_which_there_were_enough() -> None:
+    taken = scan(b"wait\n" + b"often\n" * 9 + b"often, then end\n")
+    assert [line for _, _, line in taken][-1] == b"often, then end"
 
 
 def test_what_is_awaited_is_found_however_far() -> None:
@@ -71,7 +85,7 @@ def test_what_is_awaited_and_frequent_is_found_however_far() -> None:
     assert [line for _, _, line in sink.taken] == [b"wait", b"end"]
 
 
-LINES = st.sampled_from([b"mark", b"often", b"dull often", b"open", b"close", b"wait", b"end",
+LINES = st.sampled_from([b"mark", b"often", b"[12:00:00 TP1] often", b"dull often", b"open", b"close", b"wait", b"end",
                          b"x", b"", b"y" * 30_000])  # fmt: skip
 
 

@@ -18,7 +18,8 @@ from triage.core.log.finder import Finder
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
 NEAR = 1 << 16  # bytes after an interesting line in which frequent lines are interesting, too
-ENOUGH = 8  # lines with a frequent literal that are taken there: one of each rank of a machine
+ENOUGH = 16  # lines with a frequent literal that are looked at there: one of each rank
+ALIKE = 4  # of those, lines of one rank that are taken
 
 
 class Sink(Protocol):
@@ -26,8 +27,8 @@ class Sink(Protocol):
 
     While it is `hungry`, every following line too. Literals that are in much of what a
     healthy server writes are `frequent`: a line with one is taken only near another
-    interesting line or the start, and there not often. Lines with an `awaited` literal
-    are all taken. Each may change with every line.
+    interesting line or the start, and there not often, and of one rank seldom. Lines with
+    an `awaited` literal are all taken. Each may change with every line.
     """
 
     @property
@@ -177,7 +178,7 @@ class Scanner:
                     at_next = block.find(text, at, stop)
                     places[text] = at_next = stop if at_next < 0 else at_next
                 place = min(place, at_next)
-            frequent = sink.frequent
+            sure, frequent = place, sink.frequent
             for text in frequent:
                 if taken.get(text, 0) < ENOUGH:
                     if (at_next := places.get(text, -1)) < at:
@@ -189,10 +190,21 @@ class Scanner:
             start = block.rfind(b"\n", at, place) + 1 or at
             at = block.find(b"\n", place)
             line = block[start:at]
+            wanted = sure < at
+            tag = _tag(line, place - start)
             for text in frequent:
                 if text in line:
                     taken[text] = taken.get(text, 0) + 1
-            self._count(block, start, base)
-            sink.take(line, base + start, self._number + 1, (), ())
+                    alike = taken[tag + text] = taken.get(tag + text, 0) + 1
+                    wanted |= alike <= ALIKE
+            if wanted:
+                self._count(block, start, base)
+                sink.take(line, base + start, self._number + 1, (), ())
             at += 1
         return at
+
+
+def _tag(line: bytes, place: int) -> bytes:
+    """Who prints the record whose message begins here, as `[… 12:00:00 DP1 TP3] ` says it."""
+    tag = line[line.rfind(b":", 0, place) + 3 : place] if line[place - 2 : place] == b"] " else b""
+    return tag + b"\n"  # no literal has that
