@@ -16,7 +16,9 @@ from triage.errors import HostError
 from triage.launch import Server
 from triage.machine.kernel import KernelLog
 from triage.session import evidence as gathered
+from triage.session.diff import _asked
 from triage.session.evidence import Gathering, differences, read_evidence, read_exits
+from triage.session.logs import log_sources
 from triage.session.trial import Setup, launch_once, replay_setup, stored_diagnosis
 
 pytestmark = pytest.mark.real
@@ -272,3 +274,21 @@ def test_a_folder_that_takes_nothing_is_an_error_with_a_hint(tmp_path: Path) -> 
     with pytest.raises(HostError) as caught, spec_at(Process(), tmp_path / "file/launch"):
         pass
     assert caught.value.hint.startswith("df -h")
+
+
+def test_what_a_server_told_stands_in_for_a_log_that_prints_no_arguments(tmp_path: Path) -> None:
+    told = {"tp_size": 8, "internal_states": [{"x": 1}], "version": "0.5.23"}
+    (tmp_path / "server_info.json").write_text(json.dumps({"path": "/server_info", "told": told}))
+    assert _asked(tmp_path) == ({"tp_size": 8}, "")
+    (tmp_path / "server_info.json").write_text("[]")
+    assert _asked(tmp_path) == (None, "")
+
+
+def test_a_folder_of_a_launch_holds_one_log_to_classify(tmp_path: Path) -> None:
+    launch = tmp_path / "trials/001"
+    launch.mkdir(parents=True)
+    for name in ("server.log", "stacks.txt", "kernel.log", "exit.json"):
+        (launch / name).write_text('{"schema": "triage.exit/1"}' if name.endswith("json") else "x")
+    assert log_sources([str(tmp_path)]) == (str(launch / "server.log"),)
+    (launch / "exit.json").unlink()
+    assert len(log_sources([str(tmp_path)])) == 3, "they are somebody's logs"

@@ -27,7 +27,11 @@ from triage.finder import finder
 from triage.session.contents import chunks
 from triage.session.logs import causes, diff_rules, flag_table
 
-LOG = "server.log"
+LOG, SERVER_INFO = "server.log", "server_info.json"
+# What /server_info of SGLang 0.5.23 says beside the arguments.
+_NO_ARGUMENT = frozenset(
+    ("internal_states", "version", "launch_command", "startup_time", "status", "simulated")
+)
 _NUMBERED = re.compile(r"(.+):(\d+)\Z")
 # What the lines that matter hold; the rest is not looked at.
 _WORTH = re.compile(
@@ -222,14 +226,23 @@ def side_of_startup(source: str, found: Diagnosis, startup: Startup) -> Side:
 
 
 def _asked(folder: Path) -> tuple[dict[str, object] | None, str]:
-    """What the engine made of a trial that was not launched; or None, and why that is not known."""
+    """What the engine made of a trial whose log does not tell; or None, and why it is not known."""
     try:
         stored = json.loads((folder / "resolution.json").read_bytes())
         if stored["verdict"] == "accepted":
             return flat(stored["resolved"]), ""
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass
-    return None, ""
+    return _said_by_the_server(folder), ""
+
+
+def _said_by_the_server(folder: Path) -> dict[str, object] | None:
+    """The resolved values that a server told when it was up, for a log that does not print them."""
+    try:
+        told = json.loads((folder / SERVER_INFO).read_bytes())["told"]
+        return flat({name: value for name, value in told.items() if name not in _NO_ARGUMENT})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 class Reader:

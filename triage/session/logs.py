@@ -35,6 +35,7 @@ __all__ = ["causes", "classify", "classify_text", "exit_code", "flag_table", "lo
 _CHUNK = 1 << 18
 # gzip, zstd, xz, bzip2: unpack.py knows them, and is imported only for them
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh")
+_EVIDENCE = ("stacks.txt", "kernel.log")  # of a launch, beside its log
 _LOG_NAME = regex(r"\.(log|txt|out|err|json)(\.\d+|[-.]\d{8})?(\.(gz|zst|xz|bz2))?$")
 
 
@@ -92,7 +93,9 @@ def _several(word: str) -> list[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the file is a document that triage wrote; it quotes logs and is none."""
+    """Whether the file is a document or evidence that triage wrote; it quotes logs and is none."""
+    if path.name in _EVIDENCE and path.with_name("exit.json").is_file():
+        return True
     try:
         with path.open("rb") as file:
             start = file.read(64)
