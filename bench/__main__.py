@@ -147,12 +147,12 @@ def hostile(causes: tuple[Cause, ...]) -> Iterator[Figure]:
         for kind in generate.HOSTILE:
             raw = generate.hostile(kind, 1 << 20, literals)
             took[kind] = best_of(3, partial(diagnose, [raw], known, table=table, finder=finder))
-        worst = max(took, key=lambda kind: took[kind])
+        worst = max(took, key=lambda kind: took[kind].cpu)
         yield Figure(
             f"hostile line of 1 MB, the worst of {len(took)} sorts ({worst}), {name}",
-            f"{took[worst] * 1000:.0f} ms",
+            f"{took[worst].cpu * 1000:.0f} ms of CPU, {took[worst].wall * 1000:.0f} by the clock",
             "<= 50 ms",
-            took[worst] <= 0.05,
+            took[worst].cpu <= 0.05,
         )
 
 
@@ -218,7 +218,10 @@ def many(folder: Path) -> Iterator[Figure]:
         path.write_bytes(raw)
         sources.append(str(path))
     took = best_of(2, lambda: [classify(source) for source in sources])
-    yield Figure("1,000 logs of 20 kB in one process", f"{took:.2f} s", "<= 1 s", took <= 1)
+    yield Figure(
+        "1,000 logs of 20 kB in one process",
+        f"{took.cpu:.2f} s of CPU, {took.wall:.2f} by the clock", "<= 1 s", took.cpu <= 1,
+    )  # fmt: skip
     from triage.cli import run
 
     def command() -> None:
@@ -226,7 +229,10 @@ def many(folder: Path) -> Iterator[Figure]:
             run(["classify", "--json", str(folder)])
 
     took = best_of(1, command)
-    yield Figure("the same as `triage classify --json DIR`", f"{took:.2f} s", "", None)
+    yield Figure(
+        "the same as `triage classify --json DIR`",
+        f"{took.cpu:.2f} s of CPU, {took.wall:.2f} by the clock", "", None,
+    )  # fmt: skip
     for source in sources:
         Path(source).unlink()
 
