@@ -18,7 +18,7 @@ from triage.core.log.finder import Finder
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
 NEAR = 1 << 16  # bytes after an interesting line in which frequent lines are interesting, too
-ENOUGH = 16  # lines with a frequent literal that are looked at there: one of each rank
+ENOUGH = 8  # lines with a frequent literal that are looked at there: one of each rank of a machine
 ALIKE = 4  # of those, lines of one rank that are taken
 
 
