@@ -14,6 +14,7 @@ from triage.core.search.belief import belief_of
 from triage.core.search.journal import read_journal
 from triage.core.search.plan import next_trials
 from triage.core.search.recommend import best_started
+from triage.core.search.suspected import suspected
 from triage.core.trials import Done, Entry, Item, Noise, Problem, Seen
 
 PHASES = ("weight-load", "kv-pool-init", "graph-capture", "warmup-request")
@@ -29,6 +30,13 @@ class World:
 
     problem: Problem
     faults: tuple[tuple[Keys, int, Keys], ...]
+
+    def allowed(self) -> list[Keys]:
+        """Every set that the rules allow."""
+        every: list[Keys] = [frozenset()]
+        for item in self.problem.items:
+            every += [keys | {item.key} for keys in every]
+        return [keys for keys in every if self.problem.allowed(keys)]
 
     def entry(self, number: int, items: Keys, luck: random.Random | None = None) -> Entry:
         inside = [(p, f) for f, p, mend in self.faults if f <= items and not mend & items]
@@ -100,6 +108,30 @@ def test_every_launch_keeps_the_rules_and_what_is_pinned(world: World) -> None:
         assert world.problem.allowed(entry.items)
         config = world.problem.config(entry.items)
         assert {f.name: f.value for f in config.flags}["pinned"] == "1"
+
+
+@few
+@given(worlds())
+def test_what_is_called_proved_best_is_the_best_where_no_flag_repairs(world: World) -> None:
+    world = replace(world, problem=replace(world.problem, goal="best", stop="proved"))
+    journal, done = search(world)
+    starts = [keys for keys in world.allowed() if world.entry(1, keys).seen is Seen.STARTS]
+    worth = world.problem.weight
+    assert done.level == "proved"
+    assert worth(best_started(world.problem, journal)) == max(map(worth, starts))
+
+
+@few
+@given(worlds())
+def test_a_set_that_is_called_smallest_fails_so_and_none_inside_it_does(world: World) -> None:
+    world = replace(world, problem=replace(world.problem, goal="first", stop="proved"))
+    journal, _ = search(world)
+    named = [s for s in suspected(world.problem, journal) if s.minimal]
+    assert named or all(entry.seen is Seen.STARTS for entry in journal)
+    fails = {keys: world.entry(1, keys).signature for keys in world.allowed()}
+    for one in named:
+        assert fails[one.items] == one.signature
+        assert not any(k < one.items and fails[k] == one.signature for k in fails)
 
 
 @few
