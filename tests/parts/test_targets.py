@@ -93,11 +93,7 @@ def test_a_tree_that_ignores_sigterm_and_left_its_session_is_ended(
     began = time.monotonic()
     capture = launch(spec_of(kind, port, *deeds), tmp_path, Live(()))
     assert capture.outcome == Crashed(exit_code=1)
-    if kind == "slurm":  # proctrack/linuxproc lets such a daemon live; it must be told
-        left = alive(port)
-        assert bool(left) == any("process" in one for one in capture.leftovers)
-    else:
-        assert not alive(port)
+    assert not alive(port)
     assert time.monotonic() - began < 20
 
 
@@ -127,7 +123,7 @@ def test_nothing_outlives_triage(kind: str, port: int, tmp_path: Path, number: i
         _until(lambda: b"up" in _read(tmp_path / "server.log"), 20)
         os.kill(triage.pid, number)
         triage.wait(30)
-    _until(lambda: not alive(port), 6 if kind == "slurm" else 2)
+    _until(lambda: not alive(port), 2)
     assert not alive(port)
     if kind == "systemd":
         _until(lambda: not list(Path("/run/systemd/system").glob("triage-*")), 5)
