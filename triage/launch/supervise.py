@@ -21,6 +21,7 @@ from triage.core.launch import (
     Crashed,
     Hung,
     Interrupted,
+    Job,
     LaunchSpec,
     Outcome,
     Ready,
@@ -150,6 +151,8 @@ class _Watch:
     ) -> None:
         self.target, self.watcher, self.record = target, watcher, record
         self.patience, self.graces, self.say = spec.patience, graces, say
+        # Of ranks on other machines no title is seen, so none of them counts as dead.
+        self.elsewhere = isinstance(spec.place, Job) and spec.place.nodes > 1
         self.ended = ended
         self.prover = Prover(spec, watcher, target, while_ready)
         self.began = self.last_byte = self.last_sign = time.monotonic()
@@ -238,7 +241,9 @@ class _Watch:
         if now - self.last_byte < self.graces.quiet_s or self._reading_stacks():
             return False
         unheard = self.watcher.unheard()
-        if unheard and unheard & titles.living(unheard, self.target.pids()):
+        if unheard and not self.elsewhere:
+            unheard = titles.living(unheard, self.target.pids())
+        if unheard:
             return False
         self._tell("settled", "ending it: every live rank has spoken")
         return True
