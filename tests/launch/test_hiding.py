@@ -87,3 +87,10 @@ def test_what_a_server_prints_of_its_secrets_is_stars_in_the_log(bench: Bench) -
     assert bench.watcher.seen == bench.log().encode()
     arrivals = (Path(capture.log).parent / "arrivals.jsonl").read_text().splitlines()
     assert json.loads(arrivals[0])[0] == 0
+
+
+def test_only_what_is_named_as_a_file_of_variables_is_opened(tmp_path: Path) -> None:
+    file = tmp_path / "variables"
+    file.write_text(f"HF_TOKEN={SECRET}\n")
+    run = ("docker", "run", "--device", str(file), "--env-file=/dev/zero", "image")
+    assert secret_values(LaunchSpec(argv=(), place=Container(run=run)), {}) == ()

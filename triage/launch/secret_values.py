@@ -35,8 +35,9 @@ def secret_values(spec: LaunchSpec, environ: Mapping[str, str]) -> tuple[str, ..
         case Container(run=run):
             found += _of_words(run)
             for word, following in pairwise((*run, "")):
-                path = following if word == "--env-file" else ""
-                found += _of_file(path or word.removeprefix("--env-file="))
+                option, _, value = word.partition("=")
+                if option == "--env-file":
+                    found += _of_file(value or following)
         case Job(options=options):
             found += _of_words(options)
         case _:
@@ -74,11 +75,10 @@ def _of_unit(text: str) -> Iterator[str]:
 
 def _of_file(path: str) -> Iterator[str]:
     """The values of a file of variables, if it is one and may be read."""
-    if not path.startswith(("/", ".", "~")) and "/" not in path:
-        return
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
+        file = Path(path).expanduser()
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    except (OSError, ValueError, RuntimeError):
         return
     for line in text.splitlines():
         yield from _of_words(_split(line.strip().removeprefix("export ")))
