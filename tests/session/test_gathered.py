@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -292,3 +293,32 @@ def test_a_folder_of_a_launch_holds_one_log_to_classify(tmp_path: Path) -> None:
     assert log_sources([str(tmp_path)]) == (str(launch / "server.log"),)
     (launch / "exit.json").unlink()
     assert len(log_sources([str(tmp_path)])) == 3, "they are somebody's logs"
+
+
+def test_a_real_kill_for_memory_is_found_in_the_kernel_s_log(tmp_path: Path) -> None:
+    """A launch in a control group of 64 MiB: the kernel kills it, and names it in its log."""
+    group = Path("/sys/fs/cgroup/memory") / f"triage-test-{os.getpid()}"
+    limit = group / "memory.limit_in_bytes"
+    if not os.access("/dev/kmsg", os.R_OK):
+        pytest.skip("/dev/kmsg cannot be read")
+    try:
+        group.mkdir()
+        limit.write_text(str(64 << 20))
+    except OSError as error:
+        pytest.skip(f"no control group of version 1 can be limited here: {error.strerror}")
+    code = (
+        "import os, sys, time\n"
+        f"open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n"
+        "print('[2026-07-01 12:00:01 TP0] Load weight begin. avail mem=170.00 GB', flush=True)\n"
+        "time.sleep(0.3)\n"
+        "held = bytearray(512 << 20)\n"
+    )
+    try:
+        result = launch_once(setup(tmp_path, code), Config(), tmp_path / "launch")
+    finally:
+        group.rmdir()
+    assert result.capture.outcome == Crashed(exit_code=-9)
+    assert (result.diagnosis.cause, result.diagnosis.confidence) == ("host-oom-killed", "high")
+    pid = result.capture.pids[0]
+    assert any(f"Killed process {pid} " in line for line in result.diagnosis.outside)
+    assert "(process " in result.diagnosis.outside[0]

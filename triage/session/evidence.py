@@ -185,6 +185,8 @@ class Gathering:
         path = (session or self._folder) / ENVIRONMENT
         name = f"../../{ENVIRONMENT}" if session else ENVIRONMENT
         said = f"{len(ran.packages)} packages of {ran.python}" if not ran.missing else ran.missing
+        if not isinstance(self._spec.place, Process):
+            said += "; of its variables those that triage sets"
         stored = _stored_environment(path)
         document = environment_document(ran)
         if stored is None:
