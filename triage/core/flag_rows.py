@@ -48,9 +48,11 @@ class Rows(Mapping[str, FlagSpec]):
         self._by_name = {row["name"]: row for row in rows}
         self._made: dict[str, FlagSpec] = {}
 
-    def row(self, name: str) -> dict[str, Any]:
-        """What the document says of a flag."""
-        return self._by_name[name]
+    def usual(self, name: str) -> tuple[Style, Default]:
+        """Style and default of a flag."""
+        row = self._by_name[name]
+        default = row.get("default")
+        return row.get("style", "value"), tuple(default) if isinstance(default, list) else default
 
     def __getitem__(self, name: str) -> FlagSpec:
         if name not in self._made:

@@ -142,7 +142,6 @@ class FlagTable:
             specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
         )
         self._sorted: list[str] = []
-        self.remembered: dict[object, bool] = {}  # what a reader of dumps found out (server_args)
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
@@ -174,17 +173,13 @@ class FlagTable:
         found = self.fields.get(name)
         return None if found is None else self.specs[found]
 
-    def usual(self, field: str) -> tuple[Style, Default] | None:
-        """Style and default of the flag behind such a name, or None if there is none."""
-        name = self.fields.get(field)
-        if name is None:
-            return None
-        if not isinstance(self.specs, Rows):
-            return self.specs[name].style, self.specs[name].default
-        row = self.specs.row(name)
-        default = row.get("default")
-        style: Style = row.get("style", "value")
-        return style, tuple(default) if isinstance(default, list) else default
+    @cached_property
+    def usuals(self) -> Mapping[str, tuple[Style, Default]]:
+        """Field -> style and default of its flag."""
+        specs, fields = self.specs, self.fields
+        if isinstance(specs, Rows):
+            return {field: specs.usual(name) for field, name in fields.items()}
+        return {field: (specs[name].style, specs[name].default) for field, name in fields.items()}
 
     def lookup(self, spelling: str, *, suggest: bool = True) -> Lookup:
         """What a spelling means, with or without dashes, `_` for `-` allowed.

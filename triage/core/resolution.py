@@ -85,7 +85,7 @@ def fields_of(resolution: Resolution) -> dict[str, object]:
     return {
         name: value
         for name, value in resolution.resolved.items()
-        if name not in NOISE and name not in _PLACE and not NOISY_LISTS.match(name)
+        if name not in NOISE and name not in _PLACE and not name.startswith(NOISY_LISTS)
     }
 
 

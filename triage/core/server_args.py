@@ -56,7 +56,7 @@ _WORDS: Mapping[str, object] = {"True": True, "False": False, "None": None}
 # Fields whose value is chosen at random, follows from the model, or is a table
 # that the engine computes: a difference from the default says nothing.
 NOISE = frozenset(["random_seed", "served_model_name", "nccl_port", "watermark_config"])
-NOISY_LISTS = regex(r"cuda_graph_(?:bs|config)\w*\Z", needs=("cuda_graph_",))
+NOISY_LISTS = ("cuda_graph_bs", "cuda_graph_config")  # and what begins so
 
 # What the engine fills in for unset flags whatever the model, so that it was
 # either not typed or typed without effect.
@@ -124,13 +124,22 @@ def _usual_items(line: str, at: int, values: dict[str, object]) -> int:
         item, at = found[0], found.end()
         known = _KNOWN_ITEMS.get(item)
         if known is None:
-            known = found["word"] or found["text"], _value(found["value"])
+            known = found["word"] or found["text"], _usual_value(found["value"])
             if len(item) <= _SHORT:
                 if len(_KNOWN_ITEMS) >= _MOST_ITEMS:
                     _KNOWN_ITEMS.clear()
                 _KNOWN_ITEMS[item] = known
         values[known[0]] = known[1]
     return at
+
+
+def _usual_value(text: str) -> object:
+    """The value of a text that `_ITEM` takes for one."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] == "'":
+        return text[1:-1]
+    return float(text) if "." in text else int(text)
 
 
 def _item(line: str, at: int) -> tuple[str, str, int, bool] | None:
@@ -174,8 +183,18 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     """
     values = dump.values
     flags: dict[str, Value] = {}
+    usuals = table.usuals
     for field, value in values.items():
-        if _says_nothing(field, value, table):
+        usual = usuals.get(field)
+        if usual is None:
+            continue
+        style, default = usual
+        # Most are the default as it stands in the table.
+        if value is not True if style == "switch" else _is_same(value, default):
+            continue
+        if _is_noise(field) or (field in FILLED_IN and value == FILLED_IN[field]):
+            continue
+        if _is_default(value, style, default):
             continue
         if field == "tokenizer_path" and value == values.get("model_path"):
             continue
@@ -186,29 +205,8 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     return flags
 
 
-def _says_nothing(field: str, value: object, table: FlagTable) -> bool:
-    """Whether the value is the default, filled in, noise, or that of no flag."""
-    kind = type(value)
-    if kind not in _PLAIN or (isinstance(value, str) and len(value) > _SHORT):
-        return _is_usual(field, value, table)
-    key = field, kind, value
-    known = table.remembered.get(key)
-    if known is None:
-        if len(table.remembered) >= _MOST_ITEMS:
-            table.remembered.clear()
-        known = table.remembered[key] = _is_usual(field, value, table)
-    return known
-
-
-_PLAIN = frozenset((str, int, float, bool, type(None)))
-
-
-def _is_usual(field: str, value: object, table: FlagTable) -> bool:
-    usual = table.usual(field)
-    if usual is None or _is_noise(field):
-        return True
-    filled_in = field in FILLED_IN and value == FILLED_IN[field]
-    return filled_in or _is_default(value, *usual)
+def _is_same(value: object, default: Default) -> bool:
+    return value == default and type(value) is type(default)
 
 
 def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
@@ -222,7 +220,7 @@ def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
 
 
 def _is_noise(field: str) -> bool:
-    return field in NOISE or (field.startswith("cuda_graph_") and bool(NOISY_LISTS.match(field)))
+    return field in NOISE or field.startswith(NOISY_LISTS)
 
 
 def _is_default(value: object, style: Style, default: Default) -> bool:
