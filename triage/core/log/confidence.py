@@ -30,7 +30,35 @@ _ACCIDENT = regex(
     r"|ConnectionError|ConnectionRefusedError|BrokenPipeError"
     r"|FileNotFoundError: |PermissionError: |OSError: \[Errno )"
     r"|CUDA error: (?:invalid argument|unspecified launch failure|unknown error)"
-    r"|^\S*CalledProcessError|^(?:RuntimeError|Exception|ValueError|OSError): ?$"
+    r"|^\S*CalledProcessError|^(?:RuntimeError|Exception|ValueError|OSError): ?$",
+    needs=(
+        "AssertionError",
+        "KeyError: ",
+        "IndexError: ",
+        "AttributeError: ",
+        "TypeError: ",
+        "NameError: ",
+        "UnboundLocalError: ",
+        "StopIteration",
+        "RecursionError",
+        "ZeroDivisionError",
+        "JSONDecodeError: ",
+        "UnicodeDecodeError: ",
+        "NotImplementedError",
+        "EOFError",
+        "TimeoutError",
+        "ValueError:",
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "BrokenPipeError",
+        "FileNotFoundError: ",
+        "PermissionError: ",
+        "OSError:",
+        "CUDA error: ",
+        "CalledProcessError",
+        "RuntimeError:",
+        "Exception:",
+    ),
 )
 
 

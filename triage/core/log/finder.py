@@ -101,8 +101,9 @@ class Plain:
     def __init__(self, literals: Literals) -> None:
         self._texts = literals.texts
         self._implied = dict(literals.triggers)
-        self._triggers = [(n, *_words(literals.texts[n])) for n, _ in literals.triggers]
-        self._alphabet = bytes(sorted(set(b"".join(literals.texts))))
+        self._clues = [(*_words(text), owners) for text, owners in literals.clues]
+        self._words: dict[int, tuple[bytes, bytes]] = {}  # of texts whose clue was seen
+        self._alphabet = b""
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -118,24 +119,33 @@ class Plain:
         # costs a fraction of looking through all bytes.
         words = set(block[start:stop].split())
         joined = b"\n".join(words)
-        triggers = self._triggers
+        clues = self._clues
         if len(joined) > _LONG_WORDS:
             # No text at all, but a line that is one word: few texts have only its characters.
+            self._alphabet = self._alphabet or bytes(set(b"".join(self._texts)))
             known = bytes([char for char in self._alphabet if char in joined])
-            triggers = [one for one in triggers if not one[2].translate(None, known)]
+            clues = [one for one in clues if not one[1].translate(None, known)]
         begin = end = -1
-        for number, whole, part in triggers:
-            if whole not in words if whole else part not in joined:
+        for clue_whole, clue_part, owners in clues:
+            if clue_whole not in words if clue_whole else clue_part not in joined:
                 continue
-            text = self._texts[number]
-            at = block.find(text, start, stop)
-            while at >= 0:
-                if not begin <= at < end:  # in the line that was found last, often
-                    begin = block.rfind(b"\n", start, at) + 1 or start
-                    end = block.find(b"\n", at, stop)
-                lines.setdefault(begin, []).append(number)
-                at = block.find(text, end, stop)
+            for number in owners:
+                whole, part = self._words.get(number) or self._split(number)
+                if whole not in words if whole else part not in joined:
+                    continue
+                text = self._texts[number]
+                at = block.find(text, start, stop)
+                while at >= 0:
+                    if not begin <= at < end:  # in the line that was found last, often
+                        begin = block.rfind(b"\n", start, at) + 1 or start
+                        end = block.find(b"\n", at, stop)
+                    lines.setdefault(begin, []).append(number)
+                    at = block.find(text, end, stop)
         return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
+
+    def _split(self, number: int) -> tuple[bytes, bytes]:
+        found = self._words[number] = _words(self._texts[number])
+        return found
 
     def _early(self, block: bytes, start: int, stop: int) -> Mark | None:
         """The mark of a very long line if its beginning has all that is looked at, else None."""
