@@ -35,13 +35,13 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def on_terminal(
-    recipe: Path, *, stop_at: str = "", env: dict[str, str] | None = None
+    recipe: Path, *words: str, stop_at: str = "", env: dict[str, str] | None = None
 ) -> tuple[int, str]:
     """Exit code and everything written; `stop_at`: press Ctrl-C once this was written."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     done = subprocess.Popen(
-        [sys.executable, "-m", "triage", "bisect", str(recipe), "--session", "s"],
+        [sys.executable, "-m", "triage", "bisect", str(recipe), "--session", "s", *words],
         stdin=child, stdout=child, stderr=child, cwd=recipe.parent, start_new_session=True,
         env={**os.environ, "TERM": "xterm-256color", **(env or {})},
     )  # fmt: skip
@@ -84,3 +84,12 @@ def test_a_dumb_terminal_gets_lines_only(recipe: Path) -> None:
     assert code == 0
     assert "\x1b[" not in written
     assert "trial 1/" in written
+
+
+def test_launches_at_the_same_time_have_a_column_and_a_line_each(recipe: Path) -> None:
+    code, written = on_terminal(recipe, "--nodes", "2", env={"NO_COLOR": "1"})
+    assert code == 0
+    assert re.search(r"flag-a +· +●.*▸ +▸", written, re.DOTALL), "both ends are in flight"
+    assert re.search(r"  trial 1: .*\n.*  trial 2: ", written)
+    assert re.search(r"at most \d more launch", written)
+    assert "trial 1: STARTS" in written or "trial 2: FAILS" in written

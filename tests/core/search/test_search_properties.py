@@ -6,9 +6,12 @@ import random
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench.search.landscape import Shape, draw
+from bench.search.problem import entry_of, mask_of, problem_of
 from triage.core.config import Config, SetFlag
 from triage.core.search.belief import belief_of
 from triage.core.search.journal import read_journal
@@ -97,7 +100,9 @@ def test_without_noise_no_configuration_is_launched_twice_and_the_search_ends(wo
     journal, done = search(world)
     asked = [entry.items for entry in journal]
     assert len(asked) == len(set(asked))
-    assert done.reason in {"found", "wanted-starts", "baseline-fails"}
+    # Where causes of one phase hide each other no model may explain all: that is said, not proved.
+    unexplained = world.problem.goal == "all" and (done.reason, done.level) == ("stuck", "seen")
+    assert unexplained or done.reason in {"found", "wanted-starts", "baseline-fails"}
 
 
 @few
@@ -106,8 +111,9 @@ def test_every_launch_keeps_the_rules_and_what_is_pinned(world: World) -> None:
     journal, _ = search(world)
     for entry in journal:
         assert world.problem.allowed(entry.items)
-        config = world.problem.config(entry.items)
-        assert {f.name: f.value for f in config.flags}["pinned"] == "1"
+        config = world.problem.config(entry.items).flag_values()
+        assert config.pop("pinned") == "1"
+        assert config == {"m": "x"} | dict.fromkeys(entry.items, True), "nothing else is set"
 
 
 @few
@@ -200,3 +206,20 @@ def test_launches_at_the_same_time_keep_the_rules_repeat_nothing_and_agree(
         assert world.problem.weight(best) == world.problem.weight(
             best_started(world.problem, alone)
         )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probes_that_are_drawn_are_drawn_alike_by_every_resume(seed: int) -> None:
+    """With 16 flags not all launches are weighed: which ones are must follow from the journal."""
+    scape = draw(Shape(16, 2), seed)
+    problem = problem_of(scape, "best", stop="proved")
+    journal: list[Entry] = []
+    for _ in range(5):
+        step = next_trials(problem, journal)
+        if isinstance(step, Done):
+            break
+        for k in (1, 3):
+            once, again = (next_trials(problem, tuple(journal), k) for _ in range(2))
+            assert once == again
+        answer = scape.launch(mask_of(scape, step[0].items))
+        journal.append(entry_of(len(journal) + 1, step[0], answer))
