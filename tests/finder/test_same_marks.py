@@ -108,6 +108,24 @@ def test_long_lines_have_the_same_marks_however_many_there_are(lines: list[list[
         assert marks(found, raw) == marks(Plain(literals), raw)
 
 
+@given(st.lists(PIECES, min_size=1, max_size=40), st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_a_very_long_line_has_the_marks_of_its_beginning(pieces: list[str], times: int) -> None:
+    """Its end is searched only if its beginning does not have all the windows."""
+    part = "".join(pieces).replace("\n", "")
+    raw = (part * (300_000 // (len(part) + 1) // times + 1) + LONG_O * times + "\nError\n").encode()
+    literals = literals_of(WORDS)
+    whole = Plain(literals)
+    whole._early = lambda *_: None  # type: ignore[method-assign]
+    assert marks(Plain(literals), raw) == marks(whole, raw)
+
+
+def test_a_line_that_is_one_word_is_searched_for_what_its_characters_can_be() -> None:
+    raw = b"x" * 400_000 + b"RuntimeError: no" + b"x" * 400_000 + b"\n"
+    (mark,) = marks(Plain(literals_of(WORDS)), raw)
+    assert mark.seen == {0, 1, 2}
+
+
 def test_many_marks_come_in_several_lists() -> None:
     raw = b"Error\n" * 20_000
     for found in (Plain(literals_of(WORDS)), database.Database(literals_of(WORDS))):

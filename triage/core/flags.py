@@ -10,7 +10,6 @@ and `_match_argument` of CPython 3.11's argparse, which SGLang parses with.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -194,6 +193,8 @@ class FlagTable:
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
         if option in self._options:
             return self._meaning(option)
+        from bisect import bisect_left  # noqa: PLC0415  few spellings are no option
+
         if not self._sorted:
             self._sorted = sorted(self._options)
         start = bisect_left(self._sorted, option)

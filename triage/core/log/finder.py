@@ -10,10 +10,7 @@ one of `triage.finder`, a database of clues, which makes its marks with `Marker`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, Protocol
-
-from triage.core.log.clues import clues_of
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
 WINDOWS = 6  # places of interest of a longer line
@@ -70,6 +67,8 @@ Compile = Callable[[Literals], Finder]
 
 def literals_of(texts: Sequence[str]) -> Literals:
     """Literals with their triggers."""
+    from triage.core.log.clues import clues_of  # noqa: PLC0415  an index has them
+
     numbers = sorted(range(len(texts)), key=lambda n: (len(texts[n]), texts[n]))
     groups: dict[int, list[int]] = {}
     for number in numbers:
@@ -172,6 +171,8 @@ class Plain:
 
     def _long(self, block: bytes, start: int, stop: int, numbers: set[int]) -> Mark:
         """The mark of a long line, from the ends of its literals in ascending order."""
+        from heapq import heapify, heappop, heapreplace  # noqa: PLC0415  few logs have such a line
+
         ends = []
         for number in numbers:
             at = block.find(self._texts[number], start, stop)

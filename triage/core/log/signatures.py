@@ -15,7 +15,6 @@ from typing import TypeVar, overload
 
 from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
-from triage.core.log.literals import cover, only_text
 from triage.core.records import dataclass
 from triage.core.regex import compiled
 
@@ -82,6 +81,8 @@ class Table:
 
 def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
     """The table of these causes, and of some literals of the program itself."""
+    from triage.core.log.literals import cover, only_text  # noqa: PLC0415  an index has the table
+
     numbers: dict[str, int] = {}
     patterns: list[Pattern] = []
     owners: list[list[int]] = []
