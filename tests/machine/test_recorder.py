@@ -179,3 +179,19 @@ def test_without_a_driver_nothing_of_it_is_imported(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.split() == ["none", "False", "False"]
+
+
+def test_inside_a_container_nobody_is_called_foreign(
+    fake_gpus: FakeGpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There the driver's numbers are the host's, and those of the launch are the container's."""
+    monkeypatch.setattr(recorder, "_numbered_as_the_host", lambda: False)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        fake_gpus.hold(2, other.pid, mib=700)
+        made = recorded(tmp_path / "g", 0.3)
+    finally:
+        other.kill()
+        other.wait()
+    assert made.uses({os.getpid()})[2].foreign == ()
+    assert [one.pid for one in made.uses({other.pid})[2].tenants] == [other.pid]

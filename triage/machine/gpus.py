@@ -92,9 +92,11 @@ def open_nvml() -> Iterator[Nvml]:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         raise NoNvmlError(Unavailable(_why(pynvml, error), _init_fix(pynvml, error))) from None
+    made = Nvml(pynvml)
     try:
-        yield Nvml(pynvml)
+        yield made
     finally:
+        made.close()
         with suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
 
@@ -264,6 +266,11 @@ class Nvml:
             index = self._ask(partial(nvml.nvmlDeviceGetIndex, event.device))
             found.append((known_or(index, -1), int(event.eventData)))
         return tuple(found)
+
+    def close(self) -> None:
+        """Let go of what was registered for errors."""
+        if self._hears:
+            self._ask(partial(self._nvml.nvmlEventSetFree, self._events))
 
     @property
     def _hears(self) -> bool:

@@ -31,6 +31,7 @@ COLUMNS = (
     "memory_mib", "busy_percent", "memory_busy_percent", "power_w", "sm_clock_mhz", "reasons",
     "temperature_c", "links_mib_s",
 )  # fmt: skip
+_HOST = 0xEFFFFFFC  # of the first PID namespace
 _SLOW = 5  # readings for one of what is read once a second
 # Reasons that slow a busy GPU down, in the order of nvml.h.
 _SLOWDOWNS = (
@@ -77,8 +78,16 @@ class Recorder:
                 self.missing = "the driver does not answer"
 
     def uses(self, ours: set[int]) -> tuple[GpuUse, ...]:
-        """What each GPU showed; `ours` are the processes of the launch."""
-        return tuple(use.told(ours) for _, use in sorted(self._uses.items()))
+        """What each GPU showed; `ours` are the processes of the launch.
+
+        Inside a container the driver numbers processes as its host does: without one of ours
+        among them nobody is called foreign.
+        """
+        seen = {pid for use in self._uses.values() for pid in use.tenants}
+        comparable = _numbered_as_the_host() or bool(seen & ours)
+        return tuple(
+            use.told(ours, seen if comparable else set()) for _, use in sorted(self._uses.items())
+        )
 
     def _run(self) -> None:
         used, began = time.thread_time(), time.monotonic()
@@ -200,7 +209,7 @@ class _Use:
                 self.slowed[reason] = self.slowed.get(reason, 0.0) + at - self._at
         self._at = at
 
-    def told(self, ours: set[int]) -> GpuUse:
+    def told(self, ours: set[int], known: set[int]) -> GpuUse:
         errors = self.errors[1] - self.errors[0] if self.errors else None
         return GpuUse(
             index=self.index,
@@ -216,9 +225,17 @@ class _Use:
             ecc_errors=errors,
             xids=tuple(self.xids),
             tenants=tuple(one for pid, one in sorted(self.tenants.items()) if pid in ours),
-            foreign=tuple(one for pid, one in sorted(self.tenants.items()) if pid not in ours),
+            foreign=tuple(one for pid, one in sorted(self.tenants.items()) if pid in known - ours),
             lost=self.lost,
         )
+
+
+def _numbered_as_the_host() -> bool:
+    """Whether processes have the same numbers here as on the host. Source: PROC_PID_INIT_INO."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino == _HOST
+    except OSError:
+        return False
 
 
 def _row(one: Reading) -> list[int | str | None]:
