@@ -100,6 +100,9 @@ def test_what_gives_way_to_others_is_not_sure_where_the_head_of_the_log_is_missi
     plain = Cause(id="plain", title="t", patterns=(LONG,))
     modest = replace(plain, id="modest", yields_to=("hidden",))
     error = fatal(f"ValueError: {LONG}", "run_scheduler_process")
+    other = Cause(id="other", title="t", patterns=("another text than that",), explains=("plain",))
+    assert sure(ARGS + BEGIN + error, plain, other) == "high"
+    assert sure(BEGIN + error, plain, other) == "medium"
     inside = (
         error.partition("\n")[2] + "[2026-07-01 12:00:05] Received sigquit from a child process"
     )

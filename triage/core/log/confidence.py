@@ -62,17 +62,13 @@ _ACCIDENT = regex(
 )
 
 
-def confidence_of(
-    root: Candidate | None, others: Sequence[Candidate], *, echoed: bool, cut: bool = False
-) -> str:
+def confidence_of(root: Candidate | None, others: Sequence[Candidate], *, echoed: bool) -> str:
     """How sure the finding is.
 
     Args:
         root: The root, with its cause.
         others: Causes that would explain the log less well.
         echoed: The root was taken because nothing else was left.
-        cut: The log does not begin with the launch, so that what the cause gives way to may
-            have stood in what is not there.
     """
     if root is None:
         return "low"
@@ -81,8 +77,7 @@ def confidence_of(
         return "low" if echoed or root.strength else "medium"
     fatal = root.strength == 0 and (root.tb is not None or cause.severity is Severity.FATAL)
     rivals = any(c.line == root.line for c in others)
-    hidden = cut and bool(cause.yields_to or cause.yields_to_kernels)
-    doubtful = root.unproven or echoed or root.echo or root.place > 0 or rivals or hidden
+    doubtful = root.unproven or echoed or root.echo or root.place > 0 or rivals
     unplaced = bool(cause.phases) and root.phase == "unknown"
     doubtful = doubtful or unplaced or not fatal
     return "high" if not doubtful and _is_telling(root, cause) else "medium"

@@ -83,7 +83,12 @@ def diagnose(
     if seen == "hung" and finding.root is None:
         return _hung(replace(diagnosis, outcome=seen), generation, hang, known=outcome is not None)
     if seen == "failed" or finding.root is not None:
-        return _failed(diagnosis, generation, finding, table, outcome)
+        failed = _failed(diagnosis, generation, finding, table, outcome)
+        root = finding.root
+        sure = failed.confidence == "high"
+        if root and sure and _cut(failed, generation, root) and _may_follow(root, matcher.causes):
+            failed = replace(failed, confidence="medium")  # its reason may be what is missing
+        return failed
     phase = "serving" if ready else generation.timeline.furthest()
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
 
@@ -222,9 +227,7 @@ def _failed(
         phase=_where(root, finding),
         cause=cause.id if cause else None,
         title=cause.title if cause else "",
-        confidence=confidence_of(
-            root, finding.others, echoed=finding.echoed, cut=_cut(diagnosis, generation, root)
-        ),
+        confidence=confidence_of(root, finding.others, echoed=finding.echoed),
         fingerprint=mark,
         fingerprint_of=text,
         ranks=ranks_of(
@@ -251,6 +254,14 @@ def _cut(diagnosis: Diagnosis, generation: Generation, root: Candidate) -> bool:
     inside = any(tb.headless and tb.frames and tb.head <= _TOP for tb in generation.tracebacks)
     first = root.tb is not None and root.tb.head <= _TOP
     return inside or first or order(root.phase) > order("config-load")
+
+
+def _may_follow(root: Candidate, causes: Sequence[Cause]) -> bool:
+    """Whether there are causes to which the root's gives way, or that explain it."""
+    cause = root.cause
+    if cause is None or cause.yields_to or cause.yields_to_kernels:
+        return cause is not None
+    return any(cause.id in other.explains for other in causes)
 
 
 def _where(root: Candidate, finding: Finding) -> str:
