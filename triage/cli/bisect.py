@@ -41,7 +41,9 @@ _FILE = click.Path(path_type=Path)
     type=click.Choice(["best", "first", "all"]),
     help="The best configuration, one failing set, or all of them.",
 )
-@click.option("--audit", is_flag=True, help="Also launch what may start if one flag repairs a failure.")
+@click.option(
+    "--audit", is_flag=True, help="Also launch what may start if one flag repairs a failure."
+)
 @click.option(
     "--rungs",
     metavar="LIST",
