@@ -68,6 +68,7 @@ def test_a_simulated_launch_takes_what_its_landscape_plays() -> None:
     assert one.starts_s is not None
     assert ten.starts_s == pytest.approx(one.starts_s / 10)
     assert one.starts_s != 200.0, "a real launch says nothing of a simulated one"
+    assert not known_before(replace(search, replay=Replay(landscape=LANDSCAPE, speed=1000.0)))
 
 
 def test_nobody_knows_where_nothing_was_launched() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SESSIONS = 20  # the newest
 _ASK_S = 20.0
+_PLAYED = 100.0  # played faster, a launch takes what its processes need, whatever is played
 
 
 def known_before(search: Search, besides: Path | None = None) -> Pace:
@@ -34,7 +35,7 @@ def known_before(search: Search, besides: Path | None = None) -> Pace:
     recipe = search.recipe
     if recipe.takes != (None, None):
         found = filled(found, Pace(*recipe.takes, "as the recipe says"))
-    if search.replay is not None:
+    if search.replay is not None and search.replay.speed <= _PLAYED:
         found = filled(found, _played(search))
     return found
 

@@ -168,6 +168,7 @@ def reveal(session: SessionFolder, search: Search) -> Search:
             landscape=search.replay.landscape if search.replay else None,
             speed=search.replay.speed if search.replay else None,
             target=search.recipe.target,
+            nodes=search.recipe.at_once,
         )
     except UsageError:
         again = None

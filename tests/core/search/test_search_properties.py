@@ -223,3 +223,25 @@ def test_probes_that_are_drawn_are_drawn_alike_by_every_resume(seed: int) -> Non
             assert once == again
         answer = scape.launch(mask_of(scape, step[0].items))
         journal.append(entry_of(len(journal) + 1, step[0], answer))
+
+
+@settings(few, max_examples=8)
+@given(worlds(repaired=True), st.integers(2, 4), st.randoms(use_true_random=False))
+def test_launches_that_lie_at_the_same_time_end(
+    world: World, nodes: int, luck: random.Random
+) -> None:
+    noisy = replace(world.problem, noise=Noise(miss=0.1, transient=0.2), goal="best")
+    journal: list[Entry] = []
+    flying: list[Keys] = []
+    launches = 0
+    while True:
+        step = next_trials(noisy, journal, nodes - len(flying), flying)
+        if isinstance(step, Done):
+            break
+        assert step or flying
+        assert not {trial.items for trial in step} & set(flying), "never twice at a time"
+        launches += len(step)
+        flying += [trial.items for trial in step]
+        done = flying.pop(luck.randrange(len(flying)))
+        journal.append(world.entry(len(journal) + 1, done, luck))
+    assert launches <= noisy.budget_trials + nodes
