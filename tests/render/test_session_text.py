@@ -161,3 +161,5 @@ def test_the_end_says_how_surely_what_came_free_and_what_was_not_launched() -> N
     assert "2 fail, if adding a flag never repairs a failure; of 2 nothing is known" in said
     bare = " ".join(closing_text(recommend(PROBLEM, JOURNAL)).split())
     assert bare.startswith("4 launches in 3 min; no answer came free")
+    seen = recommendation_text(replace(found, level="seen"), PROBLEM)
+    assert "  claim   best seen so far" in seen.splitlines()

@@ -118,7 +118,9 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
     mark = "simulated: " if found.simulated else ""
     parts = [_wrapped(f"{mark}{found.say}", "  ")]
     if found.level:
-        claim = f"{CLAIMS[problem.goal]}: {LEVELS[found.level]}"
+        claim = LEVELS[found.level]
+        if found.level != "seen":
+            claim = f"{CLAIMS[problem.goal]}: {claim}"
         parts.append(_wrapped(f"  claim   {claim}", " " * 10))
     for word, choices in (
         ("keep", found.keep),
