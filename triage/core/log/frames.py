@@ -230,9 +230,10 @@ _PROOFS = _Table(
         ),
         (r"schedule_policy\.py:_?validate", "scheduler-init", "schedule_policy.py:"),
         (
-            r":maybe_init_draft_worker$|spec_registry\.py:create_worker",
+            r":maybe_init_draft_worker$|spec_registry\.py:create_worker|eagle_worker\w*\.py:__init__$",
             "draft-worker-init",
             ":maybe_init_draft_worker",
+            "eagle_worker",
             "spec_registry.py:create_worker",
         ),
     )
