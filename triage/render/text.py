@@ -33,7 +33,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     """
     d = diagnosis
     lines = _wrap(_headline(d), "", "  ")
-    if d.cause and d.title:
+    if d.title and (d.cause or (d.outcome == "failed" and d.root)):
         lines += _wrapped(_sentence(d.title), "  ")
     if d.simulated:
         lines += _wrapped("This log is simulated; nothing of it ran on a GPU.", "  ")

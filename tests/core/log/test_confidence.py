@@ -9,6 +9,7 @@ import pytest
 from triage.core.causes import Cause, Severity
 from triage.core.log.confidence import weight
 from triage.core.log.diagnose import diagnose
+from triage.render.text import diagnosis_text
 
 ARGS = "[2026-07-01 12:00:00] server_args={'model_path': '/models/x', 'tp_size': 1}\n"
 BEGIN = "[2026-07-01 12:00:01] Init parallel begin.\n"
@@ -115,3 +116,11 @@ def test_a_cause_of_a_phase_is_not_sure_where_the_phase_is_unknown() -> None:
     error = fatal(f"ValueError: {LONG}")
     assert sure(ARGS + BEGIN + error, cause) == "high"
     assert sure(error, cause) == "medium"
+
+
+def test_an_unknown_failure_of_a_log_without_its_start_is_told_to_be_that() -> None:
+    error = fatal("ValueError: something nobody knows")
+    cut, whole = (diagnose([text.encode()], ()) for text in (error, ARGS + BEGIN + error))
+    assert "may begin later than the launch" in cut.title
+    assert whole.title == ""
+    assert "may begin later than the launch" in " ".join(diagnosis_text(cut).split())

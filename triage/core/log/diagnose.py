@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from triage.core.launch import Outcome
 
 _STEPS = 400
+_MISSING = "the log may begin later than the launch, and the reason stand in what is missing"
 _TOP = 4  # lines at the start of a log: a traceback there has nothing before it
 
 
@@ -85,9 +86,8 @@ def diagnose(
     if seen == "failed" or finding.root is not None:
         failed = _failed(diagnosis, generation, finding, table, outcome)
         root = finding.root
-        sure = failed.confidence == "high"
-        if root and sure and _cut(failed, generation, root) and _may_follow(root, matcher.causes):
-            failed = replace(failed, confidence="medium")  # its reason may be what is missing
+        if root is not None and _cut(failed, generation, root):
+            failed = _doubted(failed, root, matcher.causes)
         return failed
     phase = "serving" if ready else generation.timeline.furthest()
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
@@ -254,6 +254,15 @@ def _cut(diagnosis: Diagnosis, generation: Generation, root: Candidate) -> bool:
     inside = any(tb.headless and tb.frames and tb.head <= _TOP for tb in generation.tracebacks)
     first = root.tb is not None and root.tb.head <= _TOP
     return inside or first or order(root.phase) > order("config-load")
+
+
+def _doubted(diagnosis: Diagnosis, root: Candidate, causes: Sequence[Cause]) -> Diagnosis:
+    """The diagnosis of a log of which the start may be missing, and in it the reason."""
+    if root.cause is None:
+        return replace(diagnosis, title=diagnosis.title or _MISSING)
+    if diagnosis.confidence == "high" and _may_follow(root, causes):
+        return replace(diagnosis, confidence="medium")
+    return diagnosis
 
 
 def _may_follow(root: Candidate, causes: Sequence[Cause]) -> bool:
