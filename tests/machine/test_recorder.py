@@ -195,3 +195,16 @@ def test_inside_a_container_nobody_is_called_foreign(
         other.wait()
     assert made.uses({os.getpid()})[2].foreign == ()
     assert [one.pid for one in made.uses({other.pid})[2].tenants] == [other.pid]
+
+
+def test_of_a_launch_that_is_given_some_gpus_only_those_are_read(
+    fake_gpus: FakeGpus, tmp_path: Path
+) -> None:
+    made = Recorder(tmp_path / "g", lambda: "", only=(2, 3), hertz=50)
+    made.begin()
+    time.sleep(0.2)
+    made.end()
+    assert [use.index for use in made.uses(set())] == [2, 3]
+    head, *rows = map(json.loads, (tmp_path / "g").read_text().splitlines())
+    assert len(head["gpus"]) == 2
+    assert {len(row[1]) for row in rows} == {2}

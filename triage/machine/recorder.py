@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -43,6 +43,8 @@ _SLOWDOWNS = (
 class Recorder:
     """Reads from `begin` to `end`; both return at once where there is no GPU.
 
+    `only` names the GPUs of a launch that has no others; empty means all.
+
     Attributes:
         missing: Why there is nothing, "" if there is.
         readings: How many were made, of all GPUs at once.
@@ -50,7 +52,15 @@ class Recorder:
         capped: Whether the file was full before the end.
     """
 
-    def __init__(self, path: Path, phase: Callable[[], str], *, hertz: float = HERTZ) -> None:
+    def __init__(
+        self,
+        path: Path,
+        phase: Callable[[], str],
+        *,
+        only: Collection[int] = (),
+        hertz: float = HERTZ,
+    ) -> None:
+        self._only = frozenset(only)
         self.missing = ""
         self.readings = 0
         self.share = 0.0
@@ -115,7 +125,7 @@ class Recorder:
         return min(max(self._period, due), 5.0) if self.readings > _SLOW else self._period
 
     def _start(self, nvml: Nvml, file: BinaryIO) -> None:
-        every = nvml.readings()
+        every = [one for one in nvml.readings() if not self._only or one.index in self._only]
         if not every:
             self.missing = "the driver sees no GPU"
             self._over.set()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,21 @@ class Gathering:
         folder: Where its log is written.
         phase: The phase that it is in.
         program: The words of its command before the server's flags.
+        devices: The GPUs that it is given, if it is not all of them.
     """
 
     def __init__(
-        self, spec: LaunchSpec, folder: Path, phase: Callable[[], str], program: Sequence[str]
+        self,
+        spec: LaunchSpec,
+        folder: Path,
+        phase: Callable[[], str],
+        program: Sequence[str],
+        *,
+        devices: Collection[int] = (),
     ) -> None:
         self._spec, self._folder = spec, folder
         self._simulated = spec.engine == "replay"
-        self._recorder = Recorder(folder / GPUS, phase)
+        self._recorder = Recorder(folder / GPUS, phase, only=devices)
         self._kernel: KernelLog | None = None
         self._program = program
         self._info = Piece(kind="server-info", missing="the server did not come up")

@@ -146,7 +146,9 @@ def launch_once(
         if setup.devices:  # the others are another launch's
             before = {gpu: used for gpu, used in before.items() if gpu in setup.devices}
         watcher = Live(causes(), finder=fast)
-        with Gathering(spec, folder, lambda: watcher.phase, setup.program) as gathering:
+        with Gathering(
+            spec, folder, lambda: watcher.phase, setup.program, devices=setup.devices
+        ) as gathering:
             capture = launch(
                 spec,
                 folder,
