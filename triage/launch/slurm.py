@@ -185,6 +185,8 @@ class SlurmTarget:
         if not self._id:
             return
         if force:
+            self._listed_at = 0.0
+            self.pids()  # who must be gone: a process stuck in the kernel may outlive its job
             self._run(["scancel", "--signal=USR1", f"{self._id}.0"])
             deadline = time.monotonic() + _REAP_S
             while self._ended is None and time.monotonic() < deadline:
