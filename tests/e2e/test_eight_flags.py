@@ -33,8 +33,8 @@ PAGE = """# Eight flags on real SGLang: launches of a search, and of one flag at
 
 Written by `make e2e-full` ({date}, commit {commit}): SGLang 0.5.23 on the CPU, a tiny random model, `recipes/tiny-cpu-eight-flags.yaml`. Two pairs of
 its eight flags exclude each other; of each pair the one that is wanted less has to go, and nothing else. Every row found that. The baseline and the launch
-of all that is wanted are counted in each row. This engine refuses both pairs before it loads anything, which is the cheapest sort of failure; one that
-shows in graph capture costs each search its whole launch.
+of all that is wanted are counted where they were launched. This engine refuses both pairs before it loads anything, which is the cheapest sort of failure; one
+that shows in graph capture costs each search its whole launch. Two cores with other work beside: the minutes compare rows, and nothing else.
 
 | search | launches | minutes of launches | answers without a launch | keeps (of {wanted:g}) | claim |
 |---|---|---|---|---|---|
