@@ -461,6 +461,7 @@ def is_peer_gone(text: str) -> bool:
     return _PEER_GONE.search(text)
 
 
+@lru_cache(maxsize=512)
 def is_communication(text: str) -> bool:
     """Whether an error could come from another rank: a broken connection, a time-out."""
     return _COMMUNICATION.search(text) is not None

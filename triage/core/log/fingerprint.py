@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 try:  # as hashlib does, without OpenSSL, which it loads first
     from _blake2 import blake2b
@@ -39,6 +40,7 @@ _SKIPPED = regex(
 _PACKAGE = regex(r".*/(?:site-packages|dist-packages|python)/", needs=("-packages/", "/python/"))
 
 
+@lru_cache(maxsize=512)  # eight ranks say the same
 def masked(text: str) -> str:
     """The text with everything that differs between equal failures replaced by its kind."""
     return _MASK.sub(lambda found: f"<{found.lastgroup}>", text)

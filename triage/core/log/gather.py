@@ -41,9 +41,9 @@ _MATCHED = 64  # matches kept of one traceback
 _WHAT = regex(r"\s*what\(\): +(.*)")
 _SIZES = regex(r"\b((?:tensor|pipeline|data)_parallel_size)['\"]?[=:] ?(\d{1,4})\b")
 _REPLAY = regex(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
+_NAMED = ("vllm api server version", "sglang")
 _VERSION = regex(
-    r"(?:vLLM API server version|sglang(?: version)?[ :=v]+|lmsysorg/sglang:v) ?(\d+\.\d+\.\d+\S*)",
-    re.IGNORECASE,
+    r"(?:vLLM API server version|sglang(?: version)?[ :=v]+) ?(\d+\.\d+\.\d+\S*)", re.IGNORECASE
 )
 # A line that blames a kernel: it names one, and something went wrong.
 _KERNEL = regex(
@@ -189,9 +189,8 @@ class Gatherer:
             self.engine = "sglang"
         elif self.engine == "unknown" and "vLLM" in text:
             self.engine = "vllm"
-        named = "version" in text or "sglang:v" in text
-        if named and self.version is None and (found := _VERSION.search(text)) is not None:
-            self.version = found[1].rstrip(".,;:)'\"")
+        if self.version is None and ("version" in text or "sglang:v" in text):
+            self.version = _version(text)
 
     def _dump(self, line: Line) -> None:
         """The resolved arguments: a second dump of the same launch is a restart."""
@@ -342,6 +341,20 @@ class Gatherer:
             generation.stop = generation.stop or tb.line
         elif (is_uncaught(tb) and not tb.header) or FATAL_HEADS.search(tb.header):
             generation.broken.add(source_of(tb.wrapper))
+
+
+def _version(text: str) -> str | None:
+    """The version of an engine that the line names behind its name, if any."""
+    small = text.lower()
+    if len(small) != len(text):  # a character that has two small letters
+        small = text
+    for name in _NAMED:
+        at = small.find(name)
+        while at >= 0:
+            if (found := _VERSION.match(text, at)) is not None:
+                return found[1].rstrip(".,;:)'\"")
+            at = small.find(name, at + 1)
+    return None
 
 
 def _blames_kernel(text: str) -> bool:
