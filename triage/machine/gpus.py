@@ -49,7 +49,7 @@ _NVLINK = 2  # NVML_P2P_CAPS_INDEX_NVLINK
 _READ = 0  # NVML_P2P_CAPS_INDEX_READ; pynvml 13 has a tuple of that name
 
 
-_NO_DRIVER = "no NVIDIA driver: libnvidia-ml.so.1 is not found"
+NO_DRIVER = "no NVIDIA driver: libnvidia-ml.so.1 is not found"
 _LIBRARY = "libnvidia-ml.so.1"
 # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX, of all links: KiB since the driver was loaded.
 _LINK_FIELDS, _ALL_LINKS = (138, 139), 0xFFFFFFFF
@@ -82,7 +82,7 @@ def open_nvml() -> Iterator[Nvml]:
         NoNvmlError: no library, no driver, or versions that do not go together.
     """
     if not has_driver():
-        raise NoNvmlError(Unavailable(_NO_DRIVER, "nvidia-smi"))
+        raise NoNvmlError(Unavailable(NO_DRIVER, "nvidia-smi"))
     try:
         import pynvml
     except ImportError:
@@ -104,7 +104,7 @@ def open_nvml() -> Iterator[Nvml]:
 def _why(pynvml: Any, error: Any) -> str:
     match error.value:
         case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
-            return _NO_DRIVER
+            return NO_DRIVER
         case pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
             return "the NVIDIA kernel driver is not loaded"
         case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:

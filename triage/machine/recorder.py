@@ -22,9 +22,10 @@ from typing import BinaryIO
 from triage.core.evidence import GpuUse, Tenant
 from triage.core.machine.facts import Unavailable, known_or
 from triage.core.machine.gpus import Reading
-from triage.machine.gpus import NoNvmlError, Nvml, has_driver, open_nvml
+from triage.machine.gpus import NO_DRIVER, NoNvmlError, Nvml, has_driver, open_nvml
 
 HERTZ = 5.0
+NONE = "none"  # no GPU
 MOST_BYTES = 8 << 20  # two hours of eight busy GPUs
 SHARE = 0.008  # of a core, above which it reads less often
 COLUMNS = (
@@ -74,7 +75,7 @@ class Recorder:
     def begin(self) -> None:
         """Start reading in the background."""
         if not has_driver():
-            self.missing = "none"
+            self.missing = NONE
             return
         self._thread = threading.Thread(target=self._run, name="triage-recorder", daemon=True)
         self._thread.start()
@@ -108,7 +109,7 @@ class Recorder:
                     self._read(nvml, file, time.monotonic() - began)
                 self._read(nvml, file, time.monotonic() - began, slow=True)
         except NoNvmlError as error:
-            self.missing = error.fact.reason
+            self.missing = NONE if error.fact.reason == NO_DRIVER else error.fact.reason
         except OSError as error:
             self.missing = f"its file cannot be written: {error.strerror}"
         seconds = time.monotonic() - began
