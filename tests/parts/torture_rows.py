@@ -10,6 +10,7 @@ import functools
 import signal
 import subprocess
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,13 +138,14 @@ def _said(words: list[str]) -> str:
 
 def table(done: list[Cell], *, full: bool) -> str:
     """The page: one table a section, a mark and the seconds in each cell."""
-    trees = ", ".join(sorted({cell.commit for cell in done if cell.commit}))
+    (tree, _), *others = Counter(cell.commit for cell in done).most_common()
     lines = [
         "# Torture",
         "",
-        f"Written by `make torture-full` on {time.strftime('%Y-%m-%d')}, commit {trees}."
+        f"Written by `make torture-full` on {time.strftime('%Y-%m-%d')}, commit {tree}."
         if full
         else "A part, written by `make torture`.",
+        *(line for other, _ in others for line in ("", _played_on(other, done))),
         "",
         "Each cell is a bisection of one flag that makes the server fail in this way, while triage",
         "itself is left alone or ended, and then goes on. `ok`: the verdict is the expected one, no",
@@ -169,6 +171,12 @@ def table(done: list[Cell], *, full: bool) -> str:
     good = sum(not cell.wrong for cell in done)
     lines += ["", f"{good} of {len(done)} cells are ok.", ""]
     return "\n".join(lines)
+
+
+def _played_on(tree: str, done: list[Cell]) -> str:
+    """The cells of another tree than most."""
+    named = [f"{c.section} / {c.kind} / {c.fate}" for c in done if c.commit == tree]
+    return f"On commit {tree}: {'; '.join(named)}."
 
 
 def _mark(cell: Cell | None) -> str:
