@@ -177,3 +177,17 @@ def test_a_node_without_triage_tells_the_same(tmp_path: Path) -> None:
     assert [(words[1], words[3]) for words in ends] == [("-9", "0"), ("5", "0")]
     assert ends[0][4] == "sglang::scheduler_TP3"
     assert abs(float(ends[0][2]) - time.time()) < 60
+
+
+def test_a_node_passes_a_signal_on_without_a_core_file_of_its_own(tmp_path: Path) -> None:
+    resource = (
+        "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, resource.RLIM_INFINITY))"
+    )
+    server = f"{resource}; import os; os.kill(os.getpid(), 11)"
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -S -c unlimited 2>/dev/null; exec "$@"', "-", sys.executable, "-S",
+         "-I", "-c", node_program(), str(tmp_path / "exits-0"), sys.executable, "-c", server],
+        check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGSEGV
+    assert [path.name for path in tmp_path.iterdir()] == ["exits-0"]

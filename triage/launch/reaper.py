@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 import time
@@ -205,6 +206,8 @@ def main(argv: list[str]) -> None:
     status = Reaper(argv[0]).run(argv[1:])
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
+        # The command has left its core file, where it may; one of ours would mislead.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     sys.exit(os.WEXITSTATUS(status))
