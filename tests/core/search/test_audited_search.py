@@ -28,6 +28,11 @@ def test_an_audit_finds_the_best_though_a_wanted_flag_repairs_a_failure(seed: in
     assert found.guarded
 
 
+@pytest.mark.parametrize("seed", [1013, 1030, 1078])
+def test_an_audit_finds_the_best_where_two_flags_repair_two_failures(seed: int) -> None:
+    assert play(AUDIT, draw(replace(REPAIRED, causes=3), seed), "best").right
+
+
 def test_what_a_search_without_an_audit_misses_starts_and_says_what_it_rests_on() -> None:
     drawn = [draw(REPAIRED, seed) for seed in range(1050, 1070)]
     missed = [s for s in drawn if not play(replace(AUDIT, audit=False), s, "best").right]

@@ -20,22 +20,28 @@ from triage.core.search.evidence import STARTED
 CLOSE = 1e-9
 
 
-def unproved(belief: Belief) -> list[int]:
-    """Masks worth more than the best, each allowed by one repair; the worthiest first."""
+def unproved(belief: Belief, *, together: bool = False) -> list[int]:
+    """Masks worth more than the best, each allowed by one repair; the worthiest first.
+
+    `together`: and what is allowed if every failure that can be repaired is.
+    """
     space = belief.space
     if belief.best is None or belief.evidence.noise:
         return []
     least = space.value(belief.best) + CLOSE
     found = set()
-    for bars in _relaxed(belief):
+    for bars in _relaxed(belief, together=together):
         mask = worthiest(space, bars, passed=belief.closed)
         if mask is not None and space.value(mask) > least:
             found.add(mask)
     return sorted(found, key=lambda m: (-space.value(m), m))
 
 
-def _relaxed(belief: Belief) -> Iterator[list[Bar]]:
-    """All that failed, with one of the smallest sets repaired by what never failed with it."""
+def _relaxed(belief: Belief, *, together: bool) -> Iterator[list[Bar]]:
+    """All that failed, with one of the smallest sets repaired by what never failed with it.
+
+    Then with all of them at once, if asked for: two flags may repair two failures.
+    """
     evidence, space = belief.evidence, belief.space
     failed = [
         (mask, failure)
@@ -43,18 +49,27 @@ def _relaxed(belief: Belief) -> Iterator[list[Bar]]:
         if failure != STARTED
     ]
     smallest = {(m, d) for d in range(len(evidence.names)) for m in _least(failed, d)}
+    every: list[Bar] = []
     for mask, failure in sorted(smallest):
-        others = [m for m, d in smallest if d == failure and m != mask]
-        shown = mask
-        for above, d in failed:
-            own = d == failure and mask & ~above == 0
-            if own and not any(m & ~above == 0 for m in others):
-                shown |= above
-        unless = space.full & ~shown
+        unless = space.full & ~_shown(failed, mask, failure)
+        every.append(Bar(mask, unless))
         if unless:
             rest = [bar for bar in evidence.bars if bar.mask & mask != mask]
             rest += [Bar(m) for m, d in smallest if (m, d) != (mask, failure)]
             yield [*rest, Bar(mask, unless)]
+    if together and any(bar.unless for bar in every):
+        yield every
+
+
+def _shown(failed: list[tuple[int, int]], mask: int, d: int) -> int:
+    """All flags that a launch had in which this set alone can have shown the failure."""
+    others = [m for m in _least(failed, d) if m != mask]
+    shown = mask
+    for above, failure in failed:
+        own = failure == d and mask & ~above == 0
+        if own and not any(m & ~above == 0 for m in others):
+            shown |= above
+    return shown
 
 
 def _least(failed: list[tuple[int, int]], d: int) -> list[int]:

@@ -257,7 +257,7 @@ def _doubted(known: Known, belief: Belief) -> list[int]:
     Without an audit only where the answers hint at a repair: no causes explain them.
     """
     if known.problem.audit:
-        return [*_audit(belief), *unproved(belief)]
+        return [*_audit(belief), *unproved(belief, together=True)]
     return unproved(belief) if not belief.explained else []
 
 
