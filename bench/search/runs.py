@@ -11,7 +11,9 @@ it was, and a change of the search or the benchmark begins anew.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -91,12 +93,21 @@ class Store:
 
 
 def digest() -> str:
-    """A name for the sources that decide what is played."""
+    """A name for the sources that decide what is played: the search with all that it imports.
+
+    What else changes in the project (a cause, a reader of logs) begins no run anew.
+    """
+    for path in sorted((ROOT / "triage/core/search").glob("*.py")):
+        importlib.import_module(f"triage.core.search.{path.stem}")
+    files = {
+        Path(module.__file__ or "")
+        for name, module in list(sys.modules.items())
+        if name.startswith(("triage.core.", "bench.search."))
+    }
     found = hashlib.sha256()
-    for folder in ("triage/core", "bench/search"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            if path.name not in {"bars.py", "tables.py", "__main__.py"}:
-                found.update(path.read_bytes())
+    for path in sorted(files):
+        if path.name not in {"bars.py", "tables.py", "__main__.py"}:
+            found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 
