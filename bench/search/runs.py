@@ -97,7 +97,7 @@ def digest() -> str:
 
     What else changes in the project (a cause, a reader of logs) begins no run anew.
     """
-    for path in sorted((ROOT / "triage/core/search").glob("*.py")):
+    for path in sorted((ROOT / "triage/core/search").glob("[a-z]*.py")):
         importlib.import_module(f"triage.core.search.{path.stem}")
     files = {
         Path(module.__file__ or "")
