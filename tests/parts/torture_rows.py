@@ -125,10 +125,12 @@ def _in_short(kind: str, fate: str, section: str) -> bool:
 
 @functools.cache
 def commit() -> str:
-    """The tree that is played, with `+` if it has changes."""
+    """The tree that is played, with `+` if it has changes other than the page itself."""
     words = ["git", "-C", str(ROOT)]
     head = _said([*words, "rev-parse", "--short", "HEAD"])
-    return head + ("+" if _said([*words, "status", "--porcelain", "-uno"]) else "")
+    return head + (
+        "+" if _said([*words, "status", "--porcelain", "-uno", "--", ":!docs/torture.md"]) else ""
+    )
 
 
 def _said(words: list[str]) -> str:
@@ -163,13 +165,15 @@ def table(done: list[Cell], *, full: bool) -> str:
         lines.append("|" + " --- |" * (len(FATES) + 1))
         for kind in KINDS:
             row = {c.fate: c for c in done if c.section == section and c.kind == kind}
-            if row:
+            if (section, kind) not in NOT_PLAYED:
                 marks = [_mark(row.get(fate)) for fate in FATES]
                 lines.append(f"| {kind} | " + " | ".join(marks) + " |")
         reasons = {k: why for (s, k), why in NOT_PLAYED.items() if s == section}
         lines += [line for kind, why in reasons.items() for line in ("", f"Not {kind}: {why}")]
     good = sum(not cell.wrong for cell in done)
-    lines += ["", f"{good} of {len(done)} cells are ok.", ""]
+    missing = len(cells(full=full, sections=list(SECTIONS))) - len(done)
+    unplayed = f" {missing} were not played this time; their places are empty." if missing else ""
+    lines += ["", f"{good} of {len(done)} cells are ok.{unplayed}", ""]
     return "\n".join(lines)
 
 
