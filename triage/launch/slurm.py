@@ -25,7 +25,7 @@ from subprocess import CompletedProcess
 
 from triage.core.launch import Job, LaunchSpec
 from triage.errors import HostError, hint
-from triage.launch import tree
+from triage.launch import leftovers, tree
 from triage.launch.asking import ask
 from triage.launch.deaths import Death
 from triage.launch.jobscript import environment_text, job_script, stacks_program
@@ -113,7 +113,9 @@ class SlurmTarget:
     def __init__(self, spec: LaunchSpec, job: Job, folder: Path) -> None:
         self._spec, self._job = spec, job
         self._name = f"triage-{secrets.token_hex(4)}"
-        self._folder = folder.absolute() / "nodes"
+        # A folder of its own for each start: what still ends an earlier one of this trial, whose
+        # triage was killed, removes and writes its files by their paths.
+        self._folder = folder.absolute() / f"nodes-{self._name.removeprefix('triage-')}"
         self._id = ""
         self._logs: dict[str, _NodeLog] = {}
         self._state = "PENDING"
@@ -147,9 +149,9 @@ class SlurmTarget:
     def start(self) -> None:
         """Submit the job; see Target."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            for old in self._folder.iterdir():
-                old.unlink()
+            for old in self._folder.parent.glob("nodes-*"):
+                leftovers.remove_folder(str(old))
+            self._folder.mkdir(parents=True)
             variables, script = self._secret
             for path in self._secret:
                 path.touch(mode=0o600)
