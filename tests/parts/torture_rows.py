@@ -178,8 +178,22 @@ def table(done: list[Cell], *, full: bool) -> str:
 
 
 def _played_on(tree: str, done: list[Cell]) -> str:
-    """The cells of another tree than most."""
-    named = [f"{c.section} / {c.kind} / {c.fate}" for c in done if c.commit == tree]
+    """The cells of another tree than most; a section or a row by its name, if all of it is."""
+    named: list[str] = []
+    for section in dict.fromkeys(cell.section for cell in done):
+        rows = {
+            kind: {cell.fate: cell.commit == tree for cell in done
+                   if (cell.section, cell.kind) == (section, kind)}
+            for kind in dict.fromkeys(cell.kind for cell in done if cell.section == section)
+        }  # fmt: skip
+        if all(all(row.values()) for row in rows.values()):
+            named.append(section)
+            continue
+        for kind, row in rows.items():
+            if all(row.values()):
+                named.append(f"{section} / {kind}")
+            else:
+                named += [f"{section} / {kind} / {fate}" for fate, here in row.items() if here]
     return f"On commit {tree}: {'; '.join(named)}."
 
 
