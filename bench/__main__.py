@@ -24,7 +24,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import generate, launches, live, sampling
+from bench import exits, generate, launches, live, sampling
 from bench.measure import Took, anonymous_bytes, best_of, in_turn, percentile
 from triage.core.causes import Cause
 from triage.core.log.diagnose import diagnose
@@ -191,6 +191,11 @@ def launching(*, quick: bool) -> Iterator[Figure]:
         "fail fast, from the end of the settle window until a tree of nine is gone",
         f"p99 {gone:.0f} ms", "<= 500 ms", gone <= 500,
     )  # fmt: skip
+    for one in () if quick else exits.exits():
+        yield Figure(
+            f"SGLang that fails ({one.failure}): gone after its fatal line, by itself and by triage",
+            f"{_seconds(one.alone_s)}, {_seconds(one.triage_s)}", "", None,
+        )  # fmt: skip
     if (sampled := sampling.sample(3 if quick else 10)) is not None:
         yield Figure(
             f"reading eight GPUs meanwhile, {sampled.readings} times",
@@ -205,6 +210,10 @@ def launching(*, quick: bool) -> Iterator[Figure]:
         f"{flood.grown_mib:.0f} MiB more memory",
         "no loss, <= 3 x", flood.sent == flood.kept and ratio <= 3,
     )  # fmt: skip
+
+
+def _seconds(took: float | None) -> str:
+    return "at once" if took is None else f"{took:.1f} s"
 
 
 def many(folder: Path) -> Iterator[Figure]:

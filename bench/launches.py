@@ -1,7 +1,7 @@
 """A whole launch: how soon the fatal line is a verdict and the tree is gone, and what a flood costs.
 
 In:  nothing; servers are small Python programs. Out: Fast, Flood.
-Not: SGLang (its own time from the fatal line to the exit is 0.1 to 65 s).
+Not: SGLang (exits.py).
 """
 
 from __future__ import annotations
