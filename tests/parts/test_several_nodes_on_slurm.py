@@ -21,13 +21,9 @@ RECIPE = ROOT / "recipes" / "kimi-k2.6-b300.yaml"
 
 
 def words(folder: Path, speed: str) -> list[str]:
-    recipe = folder / "recipe.yaml"
-    text = RECIPE.read_text().replace("landscape: ../", f"landscape: {ROOT}/")
-    lines = f'  nodes: 1\n  sbatch: ["--gpus-per-node=8", "--mem=1G"]\n  cwd: {json.dumps(str(folder))}\n'
-    recipe.write_text(text.replace("  target: process\n", f"  target: slurm\n{lines}").replace(
-        "  cwd: .\n", ""))  # fmt: skip
-    return [sys.executable, "-m", "triage", "bisect", str(recipe), "--engine", "replay", "--speed",
-            speed, "--nodes", "2", "--session", str(folder / "session"), "--json"]  # fmt: skip
+    return [sys.executable, "-m", "triage", "bisect", str(RECIPE), "--target", "slurm",
+            "--engine", "replay", "--speed", speed, "--nodes", "2",
+            "--session", str(folder / "session"), "--json"]  # fmt: skip
 
 
 def begin(folder: Path, speed: str) -> subprocess.Popen[str]:
