@@ -402,3 +402,7 @@ def _machine() -> str:
     return (
         f"{os.cpu_count()} cores of {name}, {platform.system()}, Python {platform.python_version()}"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
