@@ -72,13 +72,19 @@ _FIRST_END = re.compile(
     + "|".join(_SIGNALS)
     + "))"
 )
-
+# Words of the scheduler after which a task's end is not the server's own.
+_TAKEN = re.compile(r"CANCELLED AT|[Nn]ode failure|oom[_-]kill|DUE TO")
 
 _END = re.compile(
     r"(?P<pid>\d{1,9}) (?P<code>-?\d{1,4}|\?) (?P<at>\d{1,12}\.\d{3}) (?P<ours>[01])"
     r" (?P<name>.{0,200})"
 )
 _UNSEEN = "no node told how its processes ended: it has no python3, or its files came too late"
+
+
+def _code(found: re.Match[str]) -> int:
+    """The exit code in srun's words; negative: the signal."""
+    return int(found["code"]) if found["code"] else -_SIGNALS[found["how"]]
 
 
 class _NodeLog:
@@ -178,9 +184,13 @@ class SlurmTarget:
         return self._ended is not None or bool(self._logs) or self.head != ""
 
     def poll(self) -> Ended | None:
-        """How the job ended; None while it waits or runs."""
+        """How the server ended; None while the job waits or runs.
+
+        A job is over only after its nodes' epilogs, which may take minutes; srun tells of a task
+        at once, and ends the others.
+        """
         self._ask()
-        return self._ended
+        return self._ended or self._first_told()
 
     def stop(self, *, force: bool) -> None:
         """SIGTERM to each task's main process only, or the end of the job."""
@@ -336,12 +346,23 @@ class SlurmTarget:
         else:
             self._ended = Ended(self._first_code())
 
+    def _first_told(self) -> Ended | None:
+        """The end of the task that ended first, unless it was taken from us."""
+        text = self._batch_text()
+        if _TAKEN.search(text) or not (found := _FIRST_END.search(text)):
+            return None
+        return Ended(_code(found))
+
+    def _batch_text(self) -> str:
+        """The first part of what srun and the scheduler said themselves."""
+        with contextlib.suppress(OSError), (self._folder / "batch.log").open("rb") as file:
+            return file.read(_LONGEST).decode("utf-8", errors="replace")
+        return ""
+
     def _first_code(self) -> int:
         """The exit code of the task that ended first; srun ends the others after it."""
-        with contextlib.suppress(OSError):
-            text = (self._folder / "batch.log").read_text(encoding="utf-8", errors="replace")
-            if found := _FIRST_END.search(text):
-                return int(found["code"]) if found["code"] else -_SIGNALS[found["how"]]
+        if found := _FIRST_END.search(self._batch_text()):
+            return _code(found)
         code, _, number = self._facts.get("ExitCode", "0:0").partition(":")
         if code.isdigit() and int(code) > _DIED:
             return _DIED - int(code)

@@ -254,6 +254,7 @@ class _Watch:
         What it leaves alive may still say why, as long as after a fatal line.
         """
         self._drain(self.patience.settle_s)
+        ended = self.target.poll() or ended  # who took it from us may be told later
         if ended.exit_code is None:
             return Interrupted(by=ended.by)
         if ended.exit_code in _FROM_OUTSIDE and not self.watcher.fatal_line:
