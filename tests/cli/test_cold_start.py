@@ -18,8 +18,8 @@ FAILED = CASES / "graph-capture-oom--one-rank-of-eight/server.log"
 HEALTHY = CASES / "healthy--native-tp2/server.log"
 # Modules of the standard library that take a millisecond or more, and ours that do other work.
 HEAVY = {
-    "ast", "dataclasses", "dis", "hyperscan", "json", "locale", "pathlib", "shlex", "textwrap",
-    "tokenize", "urllib", "yaml", "pydantic", "rich", "jinja2", "numpy", "triage.yamlfile",
+    "ast", "dataclasses", "datetime", "dis", "gettext", "hyperscan", "json", "locale", "pathlib",
+    "platform", "shlex", "textwrap", "tokenize", "urllib", "uuid", "yaml", "pydantic", "rich", "jinja2", "numpy", "triage.yamlfile",
     "triage.knowledge.schema", "triage.render.documents", "triage.launch", "triage.machine",
 }  # fmt: skip
 _PROBE = """
@@ -65,6 +65,32 @@ def test_a_postponed_module_is_itself_once_it_is_used() -> None:
         "assert 'ast' not in sys.modules; assert inspect.cleandoc(' a') == 'a';"
         "assert 'ast' in sys.modules; import inspect as again; assert again is inspect;"
         "assert type(inspect) is type(sys); postpone('inspect'); assert inspect.isclass(int)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_a_stand_in_fetches_the_true_thing_and_leaves_the_module_to_others() -> None:
+    code = (
+        "import sys, triage.cli, click; assert not {'uuid', 'datetime', 'gettext'} & {*sys.modules};"
+        "day = click.DateTime().convert('2026-07-01', None, None); import datetime, uuid;"
+        "assert type(day) is datetime.datetime; assert type(uuid.UUID) is type;"
+        "assert click.DateTime().convert(day, None, None) is day;"
+        "text = '12345678-1234-5678-1234-567812345678';"
+        "assert click.UUID.convert(text, None, None) == uuid.UUID(text)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_a_name_without_a_stand_in_comes_from_the_module_itself() -> None:
+    code = (
+        "from triage.cli.postponed import stand_ins\n"
+        "with stand_ins(colorsys=('rgb_to_hsv',)):\n"
+        "    from colorsys import rgb_to_hsv, hsv_to_rgb\n"
+        "import colorsys\n"
+        "assert hsv_to_rgb is colorsys.hsv_to_rgb and rgb_to_hsv is not colorsys.rgb_to_hsv\n"
+        "assert rgb_to_hsv(1, 0, 0) == (0, 1, 1)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""

@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from triage.cli.postponed import postpone
+from triage.cli.postponed import postpone, stand_ins
 
 # Before the imports that follow: thousands of objects that stay make the collector run in vain.
 gc.set_threshold(100_000)
 postpone("inspect")  # a third of what click takes; only help needs it
-
-import click
+# A third of the rest is for sorts of options that no command has, and for help and errors.
+with stand_ins(uuid=("UUID",), datetime=("datetime",), gettext=("gettext", "ngettext")):
+    import click
 
 from triage.cli import console
 from triage.errors import HostError, TriageError, hint

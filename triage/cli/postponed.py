@@ -1,6 +1,6 @@
-"""Lets a module of the standard library be imported at once, and run when it is first used.
+"""Lets modules of the standard library be imported at once, and run when they are first used.
 
-In:  its name. Out: an entry of `sys.modules`.
+In:  their names. Out: entries of `sys.modules`.
 Not: modules of ours; those are imported where they are used.
 
 `importlib.util.LazyLoader` would do, but to import what it made is to use it.
@@ -9,9 +9,12 @@ Not: modules of ours; those are imported where they are used.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -40,3 +43,66 @@ class _Postponed(ModuleType):
         assert spec.loader is not None  # noqa: S101
         spec.loader.exec_module(self)
         return getattr(self, name)
+
+
+@contextmanager
+def stand_ins(**names: tuple[str, ...]) -> Iterator[None]:
+    """Let what is imported meanwhile have these names of modules without running those.
+
+    Whoever takes one keeps a stand-in, which fetches the true thing when it is called, asked
+    for something or compared with. Who wants another name gets it from the module itself.
+    """
+    made = [name for name in names if name not in sys.modules]
+    for name in made:
+        sys.modules[name] = _Stub(name, names[name])
+    try:
+        yield
+    finally:
+        for name in made:
+            _uncover(name)
+
+
+class _Stub(ModuleType):
+    """A module with a few names."""
+
+    def __init__(self, name: str, names: tuple[str, ...]) -> None:
+        super().__init__(name)
+        for one in names:
+            setattr(self, one, _StandIn(name, one))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_true(self.__name__), name)
+
+
+class _StandIn:
+    """A class or function of a module that is not imported before it is needed."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _fetch(self) -> Any:
+        return getattr(_true(self._module), self._name)
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        return self._fetch()(*args, **given)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, self._fetch())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # `typing` looks for those of generic types
+            raise AttributeError(name)
+        return getattr(self._fetch(), name)
+
+
+def _true(name: str) -> ModuleType:
+    _uncover(name)
+    return import_module(name)
+
+
+def _uncover(name: str) -> None:
+    """From here on, to import the module is to import it."""
+    if isinstance(sys.modules.get(name), _Stub):
+        del sys.modules[name]

@@ -8,7 +8,6 @@ Not: reading files, launching, or printing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
@@ -16,6 +15,7 @@ from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Step
 from triage.core.flags import FlagTable
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find
+from triage.core.log.clock import elapsed
 from triage.core.log.confidence import confidence_of
 from triage.core.log.endings import Ending
 from triage.core.log.evidence import Generation
@@ -194,7 +194,7 @@ def _facts(
                 rank=reached.rank,
                 phase=reached.phase,
                 line=reached.line.number,
-                seconds=_seconds(gatherer.first_time, reached.line.time),
+                seconds=elapsed(gatherer.first_time, reached.line.time),
             )
             for reached in generation.timeline.steps[:_STEPS]
         ),
@@ -375,18 +375,3 @@ def _exception(c: Candidate) -> Exc | None:
 
 def _message(c: Candidate) -> str:
     return "\n".join((c.text, c.tb.code, *c.tb.more)) if c.tb else c.text
-
-
-def _seconds(first: str | None, now: str | None) -> float | None:
-    """Seconds between two printed times, if both have a date."""
-    if first is None or now is None:
-        return None
-    try:
-        start, end = (
-            datetime.fromisoformat(t.replace(",", ".")[:26].rstrip("Z")) for t in (first, now)
-        )
-        return max(
-            0.0, round((end.replace(tzinfo=None) - start.replace(tzinfo=None)).total_seconds(), 3)
-        )
-    except ValueError:
-        return None
