@@ -9,7 +9,7 @@ one of `triage.finder`, a database of clues, which makes its marks with `Marker`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple, Protocol
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
     start: int
     stop: int
-    seen: set[int]
+    seen: Set[int]
     hits: list[int]
 
 
@@ -199,6 +199,51 @@ class Plain:
         return Mark(start, stop, seen, hits)
 
 
+class _Tables:
+    """Which literals a clue stands for, and which others they are part of."""
+
+    __slots__ = ("implied", "owners", "texts")
+
+    def __init__(self, literals: Literals) -> None:
+        self.texts = literals.texts
+        self.implied = dict(literals.triggers)
+        self.owners = [owners for _, owners in literals.clues]
+
+
+class _Seen(Set[int]):
+    """Numbers of the literals in a line, worked out when somebody asks which.
+
+    An exception has one of hundreds, and most lines repeat what another said.
+    """
+
+    __slots__ = ("_clues", "_line", "_numbers", "_tables")
+
+    def __init__(self, line: bytes, clues: set[int], tables: _Tables) -> None:
+        self._line, self._clues, self._tables = line, clues, tables
+        self._numbers: frozenset[int] | None = None
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._all())
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._all()
+
+    def _all(self) -> frozenset[int]:
+        if self._numbers is None:
+            texts, line = self._tables.texts, self._line
+            owners, implied = self._tables.owners, self._tables.implied
+            found = [n for clue in self._clues for n in owners[clue] if texts[n] in line]
+            more = {other for n in found for other in implied[n]}
+            self._numbers = frozenset(found).union([n for n in more if texts[n] in line])
+        return self._numbers
+
+
 class Marker:
     """Turns places of clues, in ascending order of their ends, into marks.
 
@@ -207,14 +252,12 @@ class Marker:
     """
 
     def __init__(self, literals: Literals) -> None:
-        self._texts = literals.texts
-        self._implied = dict(literals.triggers)
-        self._owners = [owners for _, owners in literals.clues]
+        self._tables = _Tables(literals)
         self._block = b""
         self._base = self._limit = self._start = self._stop = 0
         self._line = b""
-        self._tried: set[int] = set()  # clues, in the line at hand
-        self._seen: set[int] = set()
+        self._clues: set[int] = set()  # in the line at hand
+        self._marked = False  # whether that has a literal
         self.marks: list[Mark] = []
         self.resume = 0
         self.long = False  # the line at `resume` is for another
@@ -240,18 +283,19 @@ class Marker:
                 self.resume, self.long = start, True
                 return True
             self._line = block[start:stop]
-            self._tried, self._seen = set(), set()
-        if clue in self._tried:
+            self._clues, self._marked = set(), False
+        clues = self._clues
+        if clue in clues:
             return False
-        self._tried.add(clue)
-        texts, line, seen = self._texts, self._line, self._seen
-        new = [n for n in self._owners[clue] if n not in seen and texts[n] in line]
-        if new:
-            if not seen:
-                self.marks.append(Mark(self._start, self._stop, seen, []))
-            seen.update(new)
-            for number in new:
-                seen.update([n for n in self._implied[number] if texts[n] in line])
+        clues.add(clue)
+        if not self._marked:
+            tables, line = self._tables, self._line
+            for number in tables.owners[clue]:
+                if tables.texts[number] in line:
+                    self._marked = True
+                    seen = _Seen(line, clues, tables)
+                    self.marks.append(Mark(self._start, self._stop, seen, []))
+                    break
         return False
 
 
@@ -265,12 +309,13 @@ class LongMarker:
     def __init__(self, start: int, stop: int) -> None:
         """Places are counted from `start`, the line's start."""
         self._upto = LONG
-        self._mark = Mark(start, stop, set(), [])
+        self._seen: set[int] = set()
+        self._mark = Mark(start, stop, self._seen, [])
 
     @property
     def marks(self) -> list[Mark]:
         """The mark, if there was a literal."""
-        return [self._mark] if self._mark.seen else []
+        return [self._mark] if self._seen else []
 
     def found(self, number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
         """A literal ends here; True if the search shall end."""
@@ -279,5 +324,5 @@ class LongMarker:
                 return True
             self._mark.hits.append(end)
             self._upto = end + LONG - BEHIND
-        self._mark.seen.add(number)
+        self._seen.add(number)
         return False

@@ -15,9 +15,10 @@ from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.framing import learned
-from triage.core.log.lines import Line, clean
+from triage.core.log.lines import Line, as_printed, parts, peel
 from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
+from triage.core.log.reading import KERNELS, SIZES, WHAT, Found, Reading, reader_of
 from triage.core.log.restarts import is_again, launch_name
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
@@ -28,7 +29,6 @@ from triage.core.log.tracebacks import (
     HEAD,
     Traceback,
     Tracebacks,
-    unwrapped,
 )
 from triage.core.regex import regex
 from triage.core.server_args import START
@@ -45,24 +45,9 @@ _NAMED = ("vllm api server version", "sglang")
 _VERSION = regex(
     r"(?:vLLM API server version|sglang(?: version)?[ :=v]+) ?(\d+\.\d+\.\d+\S*)", re.IGNORECASE
 )
-# A line that blames a kernel: it names one, and something went wrong.
-_KERNEL = regex(
-    r"trtllm|deep_?gemm|custom[ _-]all[ _-]?reduce|nvls|illegal memory access|cutlass|marlin"
-    r"|flashinfer::|fused_moe|multicast",
-    re.IGNORECASE,
-)
-_TROUBLE = regex(
-    r"error|fail|illegal|abort|assert|exception|\bWARN\b|timed? ?out|invalid|fault",
-    re.IGNORECASE,
-)
-_TROUBLED = regex(_TROUBLE.pattern.encode(), re.IGNORECASE)
-_KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
-            "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
 _GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Exception", "Interrupt",
             "hit an exception", "triage.replay", "graph failed", "server version",
             "Process Spawn", "tensor_parallel_size")  # fmt: skip
-
-
 # Beside the causes' own: landmarks, endings, exceptions, kernels.
 FIXED = (
     landmarks.LITERALS
@@ -70,7 +55,7 @@ FIXED = (
     | restarts.LITERALS
     | partial.LITERALS
     | frozenset(_GENERAL)
-    | frozenset(_KERNELS)
+    | frozenset(KERNELS)
 )
 _READY, _DUMP = landmarks.READY[0].encode(), landmarks.DUMP.encode()
 _VLLM = b"vLLM API server version"
@@ -113,10 +98,9 @@ class Gatherer:
         self._failed = failed
         self._tracebacks = Tracebacks()
         self._taken = 0  # finished tracebacks that the generation has
-        self._of_endings = matcher.numbers(endings.LITERALS)
-        self._of_kernels = matcher.numbers(_KERNELS)
-        self._seen: Collection[int] = ()  # literals in the line at hand
+        self._reader = reader_of(matcher)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
+        self._doubts: tuple[str, ...] = ()  # texts of which one is in a line that refutes one
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
     def take(
@@ -126,13 +110,24 @@ class Gatherer:
         if self.over:
             self._later(raw, number)
             return
-        if not self.hungry and seen and self._is_only_a_name(raw, seen):
-            return
-        self._seen = seen
-        if seen:
-            self._fed = number
-        for line in clean(raw, offset, number, hits, self._foreign):
-            self._line(line)
+        text = None if hits else as_printed(raw)
+        if text is None:
+            if not self.hungry and seen and self._reader.only_a_name(raw, seen):
+                return
+            if seen:
+                self._fed = number
+            for line in parts(raw, offset, number, hits, self._foreign):
+                self._line(line, seen, None)
+        else:
+            line = peel(text, offset, number, self._foreign)
+            said = None  # of resolved arguments, which are long and never come again
+            if line.text.find(landmarks.DUMP, 0, _BEFORE_DUMP) < 0:
+                said = self._reader.read(line.text, seen, whole=True)
+                if said.only_kernel and not self.hungry and self._reader.only_a_name(raw, seen):
+                    return
+            if seen:
+                self._fed = number
+            self._line(line, seen, said)
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
 
     def _later(self, raw: bytes, number: int) -> None:
@@ -142,10 +137,6 @@ class Gatherer:
         elif _DUMP in raw[:400] or _VLLM in raw:
             self.starts += 1
 
-    def _is_only_a_name(self, raw: bytes, seen: Collection[int]) -> bool:
-        """Whether a line names a kernel and no trouble, as hundreds do in a healthy start."""
-        return self._of_kernels.issuperset(seen) and _TROUBLED.search(raw) is None
-
     def close(self) -> None:
         """The log has ended: tracebacks that were cut off count too."""
         self._collect()
@@ -154,7 +145,8 @@ class Gatherer:
                 tb.line, tb.text = tb.head, f"{tb.header} {HEAD}".strip()
                 self._add(tb)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: Line, seen: Collection[int], said: Reading | None) -> None:
+        """One visible part of a line; `said` is what its text says, if that is known yet."""
         text = line.text
         if self._gone and source_of(line.wrapper) in self._gone:
             self._later(text.encode("utf-8", "replace"), line.number)
@@ -173,16 +165,18 @@ class Gatherer:
         ):
             self._dump(line._replace(text=text[at:]))
             return
+        if said is None:
+            said = self._reader.read(text, seen, whole=False)
         tb = self._tracebacks.feed(line)
         self._collect()
         if tb is None:
-            self._record(line)
+            self._record(line, said)
         else:
             self._fed = line.number
             if tb.native:
                 tb = None  # its frames are no message of an exception
-        if not self.over:
-            self._match(line, tb)
+        if not self.over and (tb is not None or said.matches or self._open):
+            self._match(line, said, tb)
 
     def _engine(self, text: str) -> None:
         if self.engine != "sglang" and "sglang" in text:
@@ -228,34 +222,34 @@ class Gatherer:
         self._tracebacks = Tracebacks()
         self._taken = 0
         self._open.clear()
-        self.awaited = ()
+        self.awaited, self._doubts = (), ()
 
-    def _record(self, line: Line) -> None:
+    def _record(self, line: Line, said: Reading) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
-        generation, text = self.generation, line.text
-        phase = landmarks.phase_of(text)
-        if is_again(generation, line, phase):
+        generation, text, phase = self.generation, line.text, said.phase
+        if (generation.stop or generation.broken) and is_again(generation, line, phase):
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
                 return
             generation = self.generation
+        if not said.event:
+            return
         if phase:
             generation.timeline.mark(line, phase)
             if self.engine == "unknown":
                 self.engine = "sglang"
-        if "what():" in text and (said := _WHAT.match(text)) is not None:
+        if WHAT in text and (what := _WHAT.match(text)) is not None:
             key = f"{line.wrapper} {line.rank}"
             if key not in generation.what and len(generation.what) < _STREAMS:
-                generation.what[key] = (line.number, said[1])
-        if "tensor_parallel_size" in text and not generation.sizes:
+                generation.what[key] = (line.number, what[1])
+        if SIZES in text and not generation.sizes:
             generation.sizes = {name: int(size) for name, size in _SIZES.findall(text)}
         vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
         if landmarks.READY[0] in text or vllm_ready:
             generation.ready = generation.readies[source_of(line.wrapper)] = line.number
             # A server that came up does not hang in its start.
             self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
-        told = not self._of_endings.isdisjoint(self._seen)
-        kind = ending(text) if told else None
+        kind = said.ending
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
                 generation.bind = generation.bind or line.number
@@ -263,31 +257,28 @@ class Gatherer:
                 generation.stop = line.number
             generation.add_ending(kind, line, self._phase(line))
 
-    def _match(self, line: Line, tb: Traceback | None) -> None:
-        generation, matcher = self.generation, self._matcher
-        inner = unwrapped(line.text)
-        found = dict(matcher.match(inner, self._seen)) if inner else {}
-        found |= dict(matcher.match(line.text, self._seen))
+    def _match(self, line: Line, said: Reading, tb: Traceback | None) -> None:
+        generation, text = self.generation, line.text
         if tb is not None and 0 < tb.line < line.number and ending(tb.text) is Ending.DEATH:
             tb = None  # not the message of "a child died", but what stands below it
-        blame = not self._of_kernels.isdisjoint(self._seen)
-        if found or blame or tb is not None:
-            found |= dict(matcher.benign(line.text))
+        found: Found = said.found
+        if found or said.kernel or tb is not None:
+            found = found | self._reader.harmless(said, text)
         for index, captures in found.items():
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
                 self._await(index)
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
-        if blame and (tb is None or tb.line == line.number):
-            harmless = any(matcher.causes[index].role is Role.BENIGN for index in found)
-            if not harmless and _blames_kernel(line.text):
+        if said.blames and (tb is None or tb.line == line.number):
+            harmless = any(self._matcher.causes[index].role is Role.BENIGN for index in found)
+            if not harmless:
                 generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
-        if self._open:
-            for index in [index for index in self._open if matcher.refutes(line.text, index)]:
+        if any(map(text.__contains__, self._doubts)):
+            for index in [index for index in self._open if self._matcher.refutes(text, index)]:
                 generation.forget(index)
                 self._settle(index)
-        for index in matcher.supported(line.text, self._seen):
+        for index in said.supported:
             generation.supported.setdefault(index, line.number)
 
     def _await(self, index: int) -> None:
@@ -296,13 +287,19 @@ class Gatherer:
             return
         if not (self.generation.ready and self._matcher.causes[index].hang):
             self._open[index] = texts
-            self.awaited = (*self.awaited, *texts)
+            self._look_out()
 
     def _settle(self, *causes: int) -> None:
         """These causes need not be refuted any more."""
         for index in causes:
             del self._open[index]
+        self._look_out()
+
+    def _look_out(self) -> None:
         self.awaited = tuple(text for some in self._open.values() for text in some)
+        self._doubts = tuple(text.decode() for text in self.awaited)
+        if self._open and self._matcher.every_line:
+            self._doubts = ("",)  # a pattern may need no text
 
     def _phase(self, line: Line) -> str:
         known = line.rank in self.generation.timeline.phases
@@ -355,13 +352,6 @@ def _version(text: str) -> str | None:
                 return found[1].rstrip(".,;:)'\"")
             at = small.find(name, at + 1)
     return None
-
-
-def _blames_kernel(text: str) -> bool:
-    if _KERNEL.search(text) is None or _TROUBLE.search(text) is None:
-        return False
-    # A model of another architecture that misses its kernels' package is no trouble.
-    return not text.startswith("Ignore import error")
 
 
 def is_uncaught(tb: Traceback) -> bool:

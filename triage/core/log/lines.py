@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
@@ -88,6 +89,7 @@ _WRAPPERS = {
 }
 _BAR = 108  # characters in which the bar of `docker compose` stands
 _COLON = 10  # and the colon of srun
+_REPEATED = 400  # characters of a line without a time that may come again
 
 
 def bare(raw: bytes) -> str:
@@ -112,19 +114,20 @@ def clean(
         hits: Places in a long line to look at, beside its start: ends of literals.
         foreign: What an unknown program put in front of the line (framing.py).
     """
-    text = _as_printed(raw)
+    text = as_printed(raw)
     if text is not None:
-        return (_peel(text, offset, number, foreign),)
-    return _parts(raw, offset, number, hits, foreign)
+        return (peel(text, offset, number, foreign),)
+    return parts(raw, offset, number, hits, foreign)
 
 
-def _parts(
+def parts(
     raw: bytes, offset: int, number: int, hits: Sequence[int], foreign: re.Pattern[str] | None
 ) -> Iterator[Line]:
+    """As `clean`, for a line that is not as most are."""
     first: Line | None = None
     for piece in _pieces(raw, hits):
         for segment in _segments(piece):
-            line = _peel(segment, offset, number, foreign)
+            line = peel(segment, offset, number, foreign)
             if first is None:
                 first = line
             elif not line.wrapper:
@@ -137,7 +140,7 @@ def _parts(
             yield line
 
 
-def _as_printed(raw: bytes) -> str | None:
+def as_printed(raw: bytes) -> str | None:
     """The text of a line as most are: short, once on its line, and in no record; else None."""
     if len(raw) > LONG:
         return None
@@ -296,8 +299,25 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
     return text, time, rank, wrapper, simulated
 
 
-def _peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -> Line:
+_Peeled = tuple[str | None, str, str, str, bool, bool]  # a Line but for its place
+
+
+def peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -> Line:
     """One Line of one visible part: wrappers off, rank and time read."""
+    if foreign is None:
+        if not text.startswith("[20"):
+            known = _remembered if len(text) <= _REPEATED else _peeled
+            return Line(offset, number, *known(text, None))
+        # As an engine prints it, with nothing in front.
+        if (head := _HEAD.match(text)) is not None and not _bracketed(text):
+            time, rank, text = _headed(head, "main")
+            if rank == "main":
+                rank = _numbered(text) or rank
+            return Line(offset, number, time, rank, text, "", simulated=False, headed=True)
+    return Line(offset, number, *_peeled(text, foreign))
+
+
+def _peeled(text: str, foreign: re.Pattern[str] | None) -> _Peeled:
     text, time, rank, wrapper, simulated = _unwrap(text)
     if foreign is not None and (found := foreign.match(text)) is not None:
         text, inner_time, inner, more, _ = _unwrap(text[found.end() :])
@@ -305,11 +325,8 @@ def _peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) 
         rank = inner if inner != "main" else rank
     headed = False
     if text[:1] == "[" and (head := _HEAD.match(text)) is not None:
-        time, headed = head["time"], True
-        rank = head["tag"].strip() or rank
-        text = text[head.end() :]
-        if text.startswith(_LEVELS) and (said := _LEVEL.match(text)) is not None:
-            text = text[said.end() :]
+        headed = True
+        time, rank, text = _headed(head, rank)
     elif text.startswith(_LEVELS) and (level := _VLLM_LEVEL.match(text)) is not None:
         time, headed = time or level["time"], level["level"] not in ("ERROR", "CRITICAL")
         text = text[level.end() :]
@@ -317,11 +334,30 @@ def _peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) 
         rank, headed, text = gpu[1], True, text[gpu.end() :]
     elif text[:1] == "[" and _KERNEL_HEAD.match(text) is not None:
         headed = True
-    if rank == "main" and text:
-        if "NCCL " in text and (nccl := _NCCL_HEAD.match(text)) is not None:
-            rank, headed = f"gpu{nccl[1]}", True
-        elif text[0] == "[" and (torch := _TORCH_RANK.match(text)) is not None:
-            rank, headed = f"rank{torch[1]}", True
-    if time is not None:
-        time = time.replace(" ", "T", 1) if time[:4].isdigit() else time
-    return Line(offset, number, time, rank, text, wrapper, simulated, headed)
+    if rank == "main" and (tag := _numbered(text)):
+        rank, headed = tag, True
+    return _iso(time), rank, text, wrapper, simulated, headed
+
+
+_remembered = lru_cache(maxsize=2048)(_peeled)  # frames, source lines, messages come again
+
+
+def _headed(head: re.Match[str], rank: str) -> tuple[str | None, str, str]:
+    """Time and rank of an engine's record, or the rank that was known, and its text."""
+    text = head.string[head.end() :]
+    if text.startswith(_LEVELS) and (said := _LEVEL.match(text)) is not None:
+        text = text[said.end() :]
+    return _iso(head["time"]), head["tag"].strip() or rank, text
+
+
+def _numbered(text: str) -> str:
+    """The device or global rank that a library names in front, "" if none does."""
+    if "NCCL " in text and (nccl := _NCCL_HEAD.match(text)) is not None:
+        return f"gpu{nccl[1]}"
+    if text[:1] == "[" and (torch := _TORCH_RANK.match(text)) is not None:
+        return f"rank{torch[1]}"
+    return ""
+
+
+def _iso(time: str | None) -> str | None:
+    return time.replace(" ", "T", 1) if time is not None and time[:4].isdigit() else time

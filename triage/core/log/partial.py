@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from triage.core.log.finder import BEHIND
+from triage.core.log.finder import BEHIND, LONG
 from triage.core.log.scan import LONGEST, Sink
 from triage.core.records import dataclass
 from triage.core.regex import regex
@@ -111,7 +111,9 @@ class Joined:
 
     def _give(self, stream: bytes) -> None:
         one = self._open.pop(stream)
-        self._sink.take(one.raw, one.offset, one.number, one.hits, one.seen)
+        # A text that was cut in two was not seen: a place of interest says that some may be.
+        hits = one.hits or ([one.stop] if len(one.raw) <= LONG else [])
+        self._sink.take(one.raw, one.offset, one.number, hits, one.seen)
 
 
 def _piece(raw: bytes, *, short: bool) -> _Piece | None:

@@ -179,8 +179,6 @@ _Matches = tuple[tuple[int, dict[str, str]], ...]
 # What matches a line, with its captures; and the causes that it bears out.
 _Tried = tuple[_Matches, tuple[int, ...]]
 _NOTHING: _Tried = ((), ())
-_SHORT = 1000  # characters of a line whose matches are remembered
-_REMEMBERED = 2048
 
 
 class Matcher:
@@ -225,8 +223,6 @@ class Matcher:
         # A context without a literal is found only in lines that are read anyway.
         self.every_line = any(table.uses[n] in (Use.MATCH, Use.ABSENT) for n in table.bare)
         self._numbered: dict[frozenset[str], frozenset[int]] = {}
-        self._known_benign: dict[str, _Matches] = {}
-        self._known: dict[tuple[str, frozenset[int] | None], _Tried] = {}
 
     def numbers(self, texts: Collection[str]) -> frozenset[int]:
         """Numbers of the literals that are among these texts."""
@@ -244,22 +240,11 @@ class Matcher:
             text: A cleaned line.
             seen: Numbers of the literals in its raw line; None tries every literal.
         """
-        return iter(self._tried(text, seen)[0])
-
-    def supported(self, text: str, seen: Collection[int] | None = None) -> Iterator[int]:
-        """Index of each cause that holds only if such a line came before."""
-        return iter(self._tried(text, seen)[1])
+        return iter(self.tried(text, seen)[0])
 
     def benign(self, text: str) -> Iterator[tuple[int, dict[str, str]]]:
         """As `match`, for the causes that are none: the line is harmless."""
-        found = self._known_benign.get(text)
-        if found is None:
-            found = tuple(self._search(self._maybe_benign(text), text))
-            if len(text) <= _SHORT:
-                if len(self._known_benign) >= _REMEMBERED:
-                    self._known_benign.clear()
-                self._known_benign[text] = found
-        return iter(found)
+        return self._search(self._maybe_benign(text), text)
 
     def _maybe_benign(self, text: str) -> list[int]:
         """The patterns of harmless lines that the text has a need of."""
@@ -288,19 +273,13 @@ class Matcher:
             n for n in numbers if not (needs := patterns[n].needs) or any(map(contained, needs))
         ]
 
-    def _tried(self, text: str, seen: Collection[int] | None) -> _Tried:
-        """What matches the text, and what it bears out; eight ranks say the same."""
-        key = text, None if seen is None else frozenset(seen)
-        found = self._known.get(key)
-        if found is None:
-            found = self._try(text, seen)
-            if len(text) <= _SHORT:
-                if len(self._known) >= _REMEMBERED:
-                    self._known.clear()
-                self._known[key] = found
-        return found
+    def present(self, text: str, seen: Collection[int]) -> frozenset[int]:
+        """Those of these numbers whose literal is in the text."""
+        texts = self._texts
+        return frozenset([number for number in seen if texts[number] in text])
 
-    def _try(self, text: str, seen: Collection[int] | None) -> _Tried:
+    def tried(self, text: str, seen: Collection[int] | None = None) -> _Tried:
+        """What matches, as `match` gives it, and what holds only if such a line came before."""
         owners, texts = self._owners, self._texts
         tried = set(self._always)
         for number in range(len(owners)) if seen is None else seen:
