@@ -21,7 +21,7 @@ def seen(finder: Finder, raw: bytes) -> Counter[str]:
     at = 0
     while at < len(raw):
         marks, at = finder.scan(raw, at, len(raw))
-        found.update(MATCHER.literals.texts[n].decode() for mark in marks for n in mark.seen)
+        found.update(MATCHER.literals.texts[n] for mark in marks for n in mark.seen)
     return found
 
 

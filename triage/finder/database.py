@@ -27,10 +27,10 @@ class Database:
     """A Finder; raises ImportError where its package is missing or its library does not load."""
 
     def __init__(self, literals: Literals) -> None:
-        literals = literals._replace(clues=(*literals.clues, (_SHORT, ())))
-        self._literals = literals
+        self._texts = [text.encode() for text in literals.texts]
         self._marker = Marker(literals)
-        self._clues: hyperscan.Database | None = _compiled([text for text, _ in literals.clues])
+        clues = [text.encode() for text, _ in literals.clues]
+        self._clues: hyperscan.Database | None = _compiled([*clues, _SHORT])
         self._every: hyperscan.Database | None = None  # all literals, for long lines
         self._plain = Plain(literals)
         self._long = 0  # lines so far
@@ -61,7 +61,7 @@ class Database:
         if self._long <= _FEW and stop - start < _HUGE:
             return self._plain.scan(block, start, stop + 1)[0]
         if self._every is None:
-            self._every = _compiled(self._literals.texts)
+            self._every = _compiled(self._texts)
         marker = LongMarker(start, stop)
         _scan(self._every, block, start, stop, marker.found)
         return marker.marks

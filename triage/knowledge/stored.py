@@ -8,7 +8,8 @@ Most of what they hold a log never asks for, so that only their heads are read a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import accumulate
 from os.path import dirname
 from typing import Any, cast
 
@@ -42,39 +43,39 @@ _scan: Callable[[str, int], tuple[Any, int]] = make_scanner(cast("Any", _Usual()
 
 
 def _read(raw: bytes) -> Any:
-    """The value of one line."""
+    """The value at the start of these bytes."""
     return _scan(raw.decode(), 0)[0]
 
 
-def _lines(path: str) -> list[bytes]:
+def _bytes(path: str) -> bytes:
     with open(path, "rb") as file:  # noqa: PTH123
-        return file.read().split(b"\n")
+        return file.read()
 
 
 def load_causes() -> Causes:
     """All causes that the package knows, by id."""
-    return decode(_lines(INDEX))
+    return decode(_bytes(INDEX))
 
 
-def decode(lines: Sequence[bytes]) -> Causes:
+def decode(raw: bytes) -> Causes:
     """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
-    head = _read(lines[0] + b"]}")
-    count = len(head["uses"])
-    first = 2 + count  # of the causes; lines stand before them, between and behind
+    end = raw.index(b"\n")
+    head = _read(raw[:end] + b"]}")
+    starts = [*accumulate(head["lengths"], initial=end + 1)]  # of the lines that follow
     table = Table(
-        texts=tuple(head["texts"]),
-        triggers=tuple((number, tuple(others)) for number, others in head["triggers"]),
-        clues=tuple((text, tuple(triggers)) for text, triggers in head["clues"]),
-        patterns=Made(count, lambda index: _pattern(*_read(lines[1 + index]))),
-        owners=head["owners"],
-        near=tuple(head["near"]),
-        frequent=tuple(head["frequent"]),
-        uses=head["uses"],
-        bare=tuple(head["bare"]),
-        absent=tuple(map(tuple, head["absent"])),
-        harmless=tuple(head["harmless"]),
+        patterns=Made(len(head["uses"]), lambda index: _pattern(*line(index))),
+        **{name: head[name] for name in _TABLE},
     )
-    return Causes(head["count"], lambda index: _cause(_read(lines[first + index])), table)
+    first = len(table.patterns) + 1  # of the causes; a line stands before them
+
+    def line(number: int) -> Any:
+        return _read(raw[starts[number] : starts[number + 1]])
+
+    return Causes(head["count"], lambda index: _cause(line(first + index)), table)
+
+
+_TABLE = ("texts", "triggers", "clues", "words", "parts", "owners", "near", "frequent", "uses",
+          "bare", "absent", "harmless")  # fmt: skip
 
 
 def _pattern(cause: int, use: int, pattern: str, text: str | None, needs: list[str]) -> Pattern:
@@ -106,7 +107,7 @@ def flag_successors() -> dict[str, str]:
 
 
 def _flags() -> Any:
-    return _read(b"".join(_lines(FLAGS)))
+    return _read(_bytes(FLAGS))
 
 
 def _cause(entry: dict[str, Any]) -> Cause:

@@ -4,13 +4,13 @@ In:  causes; flag documents. Out: the text of `index.json` and of `flags.json`.
 Not: reading them again (stored.py) or when they are written (index.py).
 
 The index is one JSON document, and each of its lines can be read alone: a head with what every
-log is searched for, then the patterns, then the causes.
+log is searched for and the lengths of the other lines, then the patterns, then the causes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,18 @@ def encode(causes: tuple[Cause, ...], fixed: Collection[str]) -> str:
         for p in made.patterns
     ]
     table = {one.name: getattr(made, one.name) for one in fields(made) if one.name != "patterns"}
-    head = json.dumps(
-        {"generated": HEADER, "count": len(causes), **table, "patterns": []}, ensure_ascii=False
-    )
-    lines = [json.dumps(_short(cause), ensure_ascii=False) for cause in causes]
-    return "\n".join(
-        (head.removesuffix("]}"), ",\n".join(patterns), '], "causes": [', ",\n".join(lines), "]}\n")
-    )
+    lines = [
+        *_with_commas(patterns),
+        '], "causes": [\n',
+        *_with_commas([json.dumps(_short(cause), ensure_ascii=False) for cause in causes]),
+    ]
+    lengths = [len(line.encode()) for line in lines]
+    head = {"generated": HEADER, "count": len(causes), **table, "lengths": lengths, "patterns": []}
+    return "".join((json.dumps(head, ensure_ascii=False).removesuffix("]}"), "\n", *lines, "]}\n"))
+
+
+def _with_commas(values: Sequence[str]) -> list[str]:
+    return [value + (",\n" if n < len(values) else "\n") for n, value in enumerate(values, 1)]
 
 
 def _short(cause: Cause) -> dict[str, Any]:

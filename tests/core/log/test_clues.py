@@ -40,4 +40,4 @@ def test_the_causes_have_far_fewer_clues_than_literals() -> None:
 
 def test_literals_know_the_clues_of_their_triggers() -> None:
     found = literals_of(["RuntimeError: CUDA lost", "CUDA lost", "no CUDA lost at all"])
-    assert found.clues == ((b"CUDA lost", (1,)),)
+    assert found.clues == (("CUDA lost", (1,)),)

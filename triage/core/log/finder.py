@@ -9,7 +9,7 @@ one of `triage.finder`, a database of clues, which makes its marks with `Marker`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
@@ -35,18 +35,51 @@ class Mark(NamedTuple):
     hits: list[int]
 
 
-class Literals(NamedTuple):
+class Literals:
     """What a finder looks for.
 
     `triggers` is a smaller set with the same effect: numbers of texts of which one is
     in every line with any text, each with the numbers of the texts that it is part of.
     `clues` are pieces of text of which one is in every line with a trigger, each with the
-    numbers of the triggers that it is a piece of (clues.py).
+    numbers of the triggers that it is a piece of (clues.py). `words` are words of triggers,
+    that is letters between two characters that are none, each with the numbers of those
+    that hold it so; `parts` the same for the other triggers and pieces of a word.
     """
 
-    texts: tuple[bytes, ...]
-    triggers: tuple[tuple[int, tuple[int, ...]], ...]
-    clues: tuple[tuple[bytes, tuple[int, ...]], ...]
+    __slots__ = ("clues", "parts", "texts", "triggers", "words")
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        triggers: Sequence[tuple[int, Sequence[int]]],
+        clues: Sequence[tuple[str, Sequence[int]]],
+        words: Mapping[str, Sequence[int]],
+        parts: Mapping[str, Sequence[int]],
+    ) -> None:
+        self.texts, self.triggers, self.clues = texts, triggers, clues
+        self.words, self.parts = words, parts
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is looked for; all else follows from the texts."""
+        return isinstance(other, Literals) and [*self.texts] == [*other.texts]
+
+    def __hash__(self) -> int:
+        """Of few texts: to look at all takes a while."""
+        return hash((len(self.texts), *self.texts[:1], *self.texts[-1:]))
+
+    def and_also(self, texts: Sequence[str]) -> Literals:
+        """The same and some texts more, each its own trigger."""
+        if not texts:
+            return self
+        numbers = range(len(self.texts), len(self.texts) + len(texts))
+        words, parts = _told_by(dict(zip(numbers, texts, strict=True)))
+        return Literals(
+            (*self.texts, *texts),
+            (*self.triggers, *((number, ()) for number in numbers)),
+            (*self.clues, *((t, (n,)) for n, t in zip(numbers, texts, strict=True))),
+            _merged(self.words, words),
+            _merged(self.parts, parts),
+        )
 
 
 class Finder(Protocol):
@@ -63,6 +96,8 @@ class Finder(Protocol):
 
 
 Compile = Callable[[Literals], Finder]
+# Every byte that is no letter a space: what is in a text, is in it so, too.
+_LETTERS = bytes(char if 65 <= char & ~32 <= 90 else 32 for char in range(256))  # noqa: PLR2004
 
 
 def literals_of(texts: Sequence[str]) -> Literals:
@@ -77,13 +112,38 @@ def literals_of(texts: Sequence[str]) -> Literals:
             groups[shorter].append(number)
         if not inside:
             groups[number] = []
-    found = tuple((number, tuple(others)) for number, others in groups.items())
-    clues = clues_of({number: texts[number] for number in groups})
+    triggers = {number: texts[number] for number in groups}
     return Literals(
-        tuple(text.encode() for text in texts),
-        found,
-        tuple((text.encode(), owners) for text, owners in clues),
+        tuple(texts),
+        tuple((number, tuple(others)) for number, others in groups.items()),
+        clues_of(triggers),
+        *_told_by(triggers),
     )
+
+
+def _told_by(texts: Mapping[int, str]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """`words` and `parts` of Literals."""
+    words: dict[str, list[int]] = {}
+    parts: dict[str, list[int]] = {}
+    for number, text in texts.items():
+        pieces = _pieces(text.encode())
+        whole = max(pieces[1:-1], key=len, default="")
+        if whole:
+            words.setdefault(whole, []).append(number)
+        else:
+            parts.setdefault(max(pieces, key=len), []).append(number)
+    return words, parts
+
+
+def _pieces(text: bytes) -> list[str]:
+    """Its words and, at both ends, pieces of words, each of which may be empty."""
+    return text.translate(_LETTERS).decode("ascii").split(" ")
+
+
+def _merged(
+    one: Mapping[str, Sequence[int]], other: Mapping[str, Sequence[int]]
+) -> dict[str, Sequence[int]]:
+    return {**one, **{word: (*one.get(word, ()), *numbers) for word, numbers in other.items()}}
 
 
 def _words(text: bytes) -> tuple[bytes, bytes]:
@@ -98,9 +158,11 @@ class Plain:
     """Finds literals one after the other."""
 
     def __init__(self, literals: Literals) -> None:
-        self._texts = literals.texts
+        self._literals = literals
+        self._texts = [text.encode() for text in literals.texts]
         self._implied = dict(literals.triggers)
-        self._clues = [(*_words(text), owners) for text, owners in literals.clues]
+        self._needed: dict[int, tuple[bytes, list[str]]] = {}  # texts seen likely; their words
+        self._clues: list[tuple[bytes, bytes, Sequence[int]]] = []  # these are for long lines
         self._words: dict[int, tuple[bytes, bytes]] = {}  # of texts whose clue was seen
         self._alphabet = b""
 
@@ -109,13 +171,55 @@ class Plain:
 
     def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         """See Finder."""
+        likely = self._likely
         if stop - start > _PART:
             stop = block.find(b"\n", start + _PART, stop) + 1 or stop
-            if stop - start > 2 * _PART and (mark := self._early(block, start, stop)):
-                return [mark], mark.stop + 1
+            if stop - start > 2 * _PART:
+                if mark := self._early(block, start, stop):
+                    return [mark], mark.stop + 1
+                likely = self._likely_in_long
         lines: dict[int, list[int]] = {}
-        # Most literals are not there. Looking for one of their words among those that are
-        # costs a fraction of looking through all bytes.
+        begin = end = -1
+        for number, text in likely(block, start, stop):
+            at = block.find(text, start, stop)
+            while at >= 0:
+                if not begin <= at < end:  # in the line that was found last, often
+                    begin = block.rfind(b"\n", start, at) + 1 or start
+                    end = block.find(b"\n", at, stop)
+                lines.setdefault(begin, []).append(number)
+                at = block.find(text, end, stop)
+        return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
+
+    def _likely(self, block: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Texts that may be there, as all their words are.
+
+        Most are not. Looking for their words among those that are costs a fraction of
+        looking through all bytes.
+        """
+        words = set(block[start:stop].translate(_LETTERS).decode("ascii").split())
+        joined = " ".join(words)
+        literals, needed = self._literals, self._needed
+        found = [
+            number for word in literals.words.keys() & words for number in literals.words[word]
+        ]
+        for part, numbers in literals.parts.items():
+            if part in joined:
+                found += numbers
+        for number in found:
+            text, inner = needed.get(number) or self._split(number)
+            if words.issuperset(inner):
+                yield number, text
+
+    def _split(self, number: int) -> tuple[bytes, list[str]]:
+        text = self._texts[number]
+        found = self._needed[number] = text, list(filter(None, _pieces(text)[1:-1]))
+        return found
+
+    def _likely_in_long(self, block: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """The same for a very long line, which may be all words of a letter, or one word."""
+        self._clues = self._clues or [
+            (*_words(text.encode()), owners) for text, owners in self._literals.clues
+        ]
         words = set(block[start:stop].split())
         joined = b"\n".join(words)
         clues = self._clues
@@ -124,26 +228,17 @@ class Plain:
             self._alphabet = self._alphabet or bytes(set(b"".join(self._texts)))
             known = bytes([char for char in self._alphabet if char in joined])
             clues = [one for one in clues if not one[1].translate(None, known)]
-        begin = end = -1
         for clue_whole, clue_part, owners in clues:
             if clue_whole not in words if clue_whole else clue_part not in joined:
                 continue
             for number in owners:
-                whole, part = self._words.get(number) or self._split(number)
-                if whole not in words if whole else part not in joined:
-                    continue
                 text = self._texts[number]
-                at = block.find(text, start, stop)
-                while at >= 0:
-                    if not begin <= at < end:  # in the line that was found last, often
-                        begin = block.rfind(b"\n", start, at) + 1 or start
-                        end = block.find(b"\n", at, stop)
-                    lines.setdefault(begin, []).append(number)
-                    at = block.find(text, end, stop)
-        return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
+                whole, part = self._words.get(number) or self._split_at_spaces(number, text)
+                if whole in words if whole else part in joined:
+                    yield number, text
 
-    def _split(self, number: int) -> tuple[bytes, bytes]:
-        found = self._words[number] = _words(self._texts[number])
+    def _split_at_spaces(self, number: int, text: bytes) -> tuple[bytes, bytes]:
+        found = self._words[number] = _words(text)
         return found
 
     def _early(self, block: bytes, start: int, stop: int) -> Mark | None:
@@ -175,9 +270,10 @@ class Plain:
 
         ends = []
         for number in numbers:
-            at = block.find(self._texts[number], start, stop)
+            text = self._texts[number]
+            at = block.find(text, start, stop)
             if at >= 0:
-                ends.append((at + len(self._texts[number]), number))
+                ends.append((at + len(text), number))
         heapify(ends)
         seen: set[int] = set()
         hits: list[int] = []
@@ -205,9 +301,9 @@ class _Tables:
     __slots__ = ("implied", "owners", "texts")
 
     def __init__(self, literals: Literals) -> None:
-        self.texts = literals.texts
+        self.texts = [text.encode() for text in literals.texts]
         self.implied = dict(literals.triggers)
-        self.owners = [owners for _, owners in literals.clues]
+        self.owners = [*(owners for _, owners in literals.clues), ()]  # the last: of no text
 
 
 class _Seen(Set[int]):

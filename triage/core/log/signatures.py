@@ -10,7 +10,7 @@ cannot match, so the cost of a line hardly depends on the number of causes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar, overload
 
 from triage.core.causes import Cause, Role
@@ -54,10 +54,10 @@ class Pattern:
 class Table:
     """What a set of causes looks for, made once and kept with them.
 
-    `texts`, `triggers` and `clues` are those of finder.Literals; `owners` are, for each
-    number of a literal, those of the patterns that need it; literals of the program itself
-    come last and have none. `near` are the patterns with a literal that is ordinary, and
-    `frequent` what is ordinary in them. `uses` are those of all patterns, `bare` the
+    `texts`, `triggers`, `clues`, `words` and `parts` are those of finder.Literals; `owners`
+    are, for each number of a literal, those of the patterns that need it; literals of the
+    program itself come last and have none. `near` are the patterns with a literal that is
+    ordinary, and `frequent` what is ordinary in them. `uses` are those of all patterns, `bare` the
     patterns that need no literal, and `harmless` what the BENIGN ones need, with the empty
     text, which is in each line, if one needs nothing.
 
@@ -66,17 +66,19 @@ class Table:
     much of what a healthy server writes.
     """
 
-    texts: tuple[str, ...]
-    triggers: tuple[tuple[int, tuple[int, ...]], ...]
-    clues: tuple[tuple[str, tuple[int, ...]], ...]
+    texts: Sequence[str]
+    triggers: Sequence[tuple[int, Sequence[int]]]
+    clues: Sequence[tuple[str, Sequence[int]]]
+    words: Mapping[str, Sequence[int]]
+    parts: Mapping[str, Sequence[int]]
     patterns: Sequence[Pattern]
     owners: Sequence[Sequence[int]]
-    near: tuple[int, ...]
-    frequent: tuple[str, ...]
+    near: Sequence[int]
+    frequent: Sequence[str]
     uses: Sequence[int]
-    bare: tuple[int, ...]
-    absent: tuple[tuple[int, int], ...]  # a cause, and a pattern that refutes it
-    harmless: tuple[str, ...]
+    bare: Sequence[int]
+    absent: Sequence[tuple[int, int]]  # a cause, and a pattern that refutes it
+    harmless: Sequence[str]
 
 
 def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
@@ -109,7 +111,9 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
     return Table(
         texts=texts,
         triggers=literals.triggers,
-        clues=tuple((text.decode(), triggers) for text, triggers in literals.clues),
+        clues=literals.clues,
+        words=literals.words,
+        parts=literals.parts,
         patterns=tuple(patterns),
         owners=tuple(map(tuple, owners)),
         near=tuple(near),
@@ -197,21 +201,15 @@ class Matcher:
     def __init__(self, causes: Sequence[Cause], fixed: Collection[str] = ()) -> None:
         self.causes = causes
         table = causes.table if isinstance(causes, Causes) else table_of(causes, fixed)
-        known = set(table.texts)
-        added = [text for text in sorted(fixed) if text not in known]
-        self._texts = (*table.texts, *added)
-        numbers = [(number,) for number in range(len(known), len(self._texts))]
-        self.literals = Literals(
-            tuple(text.encode() for text in self._texts),
-            (*table.triggers, *((number, ()) for (number,) in numbers)),
-            (
-                *((text.encode(), triggers) for text, triggers in table.clues),
-                *((text.encode(), number) for text, number in zip(added, numbers, strict=True)),
-            ),
-        )
+        self._numbers = {text: number for number, text in enumerate(table.texts)}
+        added = [text for text in sorted(fixed) if text not in self._numbers]
+        literals = Literals(table.texts, table.triggers, table.clues, table.words, table.parts)
+        self.literals = literals.and_also(added)
+        self._texts = self.literals.texts
+        for text in added:
+            self._numbers[text] = len(self._numbers)
         self._patterns, self._owners, self._uses = table.patterns, table.owners, table.uses
         self._always = [n for n in table.bare if table.uses[n] in _LOOKED_FOR]
-        self._benign = [n for n, use in enumerate(table.uses) if use == Use.BENIGN]
         self._benign_needs = table.harmless
         self._by_need: dict[str, list[int]] = {}  # of those; made when a line has one
         self._near = table.near
@@ -228,7 +226,8 @@ class Matcher:
         """Numbers of the literals that are among these texts."""
         key = frozenset(texts)
         if key not in self._numbered:
-            self._numbered[key] = frozenset(n for n, t in enumerate(self._texts) if t in key)
+            known = self._numbers
+            self._numbered[key] = frozenset(known[text] for text in key if text in known)
         return self._numbered[key]
 
     def match(
@@ -252,7 +251,7 @@ class Matcher:
         if not needs:
             return []
         if not self._by_need:
-            for number in self._benign:
+            for number in (n for n, use in enumerate(self._uses) if use == Use.BENIGN):
                 for need in self._patterns[number].needs or ("",):
                     self._by_need.setdefault(need, []).append(number)
         return sorted({n for need in needs for n in self._by_need[need]})
