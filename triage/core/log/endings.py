@@ -86,7 +86,7 @@ _DEATH = _Any(
     ".service: Failed with result",
     "Control process exited, code=",
     "Main process exited, code=",
-    (r"^(?:srun|slurmstepd): error: (?!Detected ).*(?:[Tt]ask|STEP|step)", ": error: "),
+    (r"^(?:srun|slurmstepd): error: (?!Detected |\*\*\* ).*(?:[Tt]ask|STEP|step)", ": error: "),
     "PRTE has lost",
     "mpirun has exited due to process",
     "mpirun noticed that process",
@@ -266,6 +266,19 @@ _CONTAINER = _Any(
         "Error response from daemon",
     ),
     (r"^Error response from daemon: ", "Error response from daemon: "),
+    # Slurm's container plugin: `slurmstepd: error: pyxis:     enroot-switchroot: ...`.
+    (
+        r"error: pyxis: +(?:enroot-\w+: |couldn't |failed to |container start failed|\[ERROR\] )",
+        "error: pyxis: ",
+    ),
+    (
+        r"^Error: (?:crun|runc|statfs|OCI runtime error|setting up CDI devices): ",
+        "Error: OCI runtime error",
+        "Error: crun: ",
+        "Error: runc: ",
+        "Error: setting up CDI devices",
+        "Error: statfs ",
+    ),
     (r"Failed at step \w+ spawning ", "Failed at step "),
 )
 _FATAL = _Any(
