@@ -224,6 +224,7 @@ INPUT_KEYS: dict[str, dict[str, str]] = {
         "transient": "Whether it is the machine's: a trial that shows it proves nothing.",
         "yields_to": "Causes that win where both match.",
         "yields_to_kernels": "Whether a line that blames a kernel wins.",
+        "general": "Whether any other cause of the same exception wins; never of high confidence.",
         "explains": "Causes that are consequences of this one.",
         "group_by": "Captures that tell occurrences apart.",
         "remedies": "What helps, the best first.",

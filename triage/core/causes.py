@@ -89,8 +89,10 @@ class Cause:
     `absent` patterns must not occur after the match on any rank (a request that
     is never scheduled). `yields_to` names causes that win over this one
     wherever both match; `explains` names causes that are consequences of this
-    one. `hang` causes apply only if the log has no exception. A `transient` cause is
-    the machine's, not the configuration's: a trial that shows it proves nothing.
+    one. A `general` cause says only that the program itself refused something: every other
+    that names the same exception wins. `hang` causes apply only if the log has no
+    exception. A `transient` cause is the machine's, not the configuration's: a trial
+    that shows it proves nothing.
     `origins` are what may bring it about, the likeliest first; `discriminator` is the one
     test that tells most of them apart; `escalate` says when to go to whom.
     """
@@ -108,6 +110,7 @@ class Cause:
     transient: bool = False
     yields_to: tuple[str, ...] = ()
     yields_to_kernels: bool = False
+    general: bool = False
     explains: tuple[str, ...] = ()
     culprit_flags: tuple[str, ...] = ()
     culprit_env: tuple[str, ...] = ()

@@ -154,6 +154,7 @@ class Diagnosis:
     starts: int = 1  # starts of the engine in the log, from the one that counts on
     standstill: tuple[str, ...] = ()  # where the processes of a silent launch stood
     by_stacks: bool = False  # the cause is named by where the processes stood
+    general: bool = False  # the cause says only that the program refused something
     outside: tuple[str, ...] = ()  # what the kernel and the ends of the processes add
     came_up: int | None = None  # line by which a later one of them was ready
     explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
@@ -163,7 +164,8 @@ class Diagnosis:
         """What makes two failures the same: the cause, else the fingerprint, else "none".
 
         A hang that is named by its stacks goes by its fingerprint: where the processes stood
-        at one moment is a reason, and may differ the next time.
+        at one moment is a reason, and may differ the next time. A general cause covers
+        refusals of many kinds, so that they too are told apart by their fingerprints.
         """
-        cause = None if self.by_stacks else self.cause
+        cause = None if self.by_stacks or self.general else self.cause
         return cause or self.fingerprint or "none"

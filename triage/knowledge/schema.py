@@ -118,6 +118,7 @@ class CauseFile(_Strict):
     transient: bool = False
     yields_to: tuple[Id, ...] = ()
     yields_to_kernels: bool = False
+    general: bool = False
     explains: tuple[Id, ...] = ()
     culprits: CulpritsFile = CulpritsFile()
     group_by: tuple[Text, ...] = ()
@@ -150,6 +151,7 @@ class CauseFile(_Strict):
             transient=self.transient,
             yields_to=self.yields_to,
             yields_to_kernels=self.yields_to_kernels,
+            general=self.general,
             explains=self.explains,
             culprit_flags=self.culprits.flags,
             culprit_env=self.culprits.env,

@@ -202,6 +202,48 @@ def test_a_late_fault_gives_way_to_a_kernel_that_failed_on_its_rank(
     assert (d.root.line == 4) == (cause is None)
 
 
+REFUSED = Cause(
+    id="refused", title="t", severity=Severity.FATAL, general=True,
+    patterns=("^ValueError: .{0,200}not supported",), frames=("x.py:f$",),
+)  # fmt: skip
+
+
+def test_a_general_cause_names_a_refusal_with_medium_confidence_and_its_own_fingerprint() -> None:
+    pages = found(started(1) + record("main", "ValueError: pages of 3 are not supported"), REFUSED)
+    heads = found(started(1) + record("main", "ValueError: odd heads are not supported"), REFUSED)
+    assert (pages.cause, pages.confidence) == ("refused", "medium")
+    assert pages.signature != heads.signature
+
+
+def test_a_general_cause_gives_way_to_any_other_on_its_line() -> None:
+    odd = Cause(id="odd", title="t", patterns=("odd heads",))
+    text = started(1) + record("main", "ValueError: odd heads are not supported")
+    assert found(text, REFUSED, odd).cause == "odd"
+    assert found(text, odd, REFUSED).cause == "odd"
+
+
+def test_a_general_cause_is_no_reason_to_pass_over_an_earlier_failure() -> None:
+    text = started(2) + record("TP0", "OSError: the vault is shut")
+    text += record("TP1", "ValueError: odd heads are not supported")
+    d = found(text, REFUSED)
+    assert (d.cause, d.ranks) == (None, ("TP0",))
+
+
+def test_what_a_library_raises_below_a_frame_is_no_refusal_by_the_engine() -> None:
+    text = started(1) + record("main", "ValueError: odd heads are not supported")
+    assert found(text.replace("raise X(", "y = kernel(x)"), REFUSED).cause is None
+
+
+def test_the_capture_wrapper_does_not_hide_a_missing_operator() -> None:
+    said = "Could not run 'k::norm' with arguments from the 'CUDA' backend"
+    text = started(1) + record(
+        "main", f"NotImplementedError: {said}", f"Exception: Capture cuda graph failed: {said}"
+    )
+    d = found(text)
+    assert d.root is not None
+    assert d.root.text == f"NotImplementedError: {said}"
+
+
 def test_frames_decide_between_equal_texts() -> None:
     absorb = Cause(id="absorb", title="t", patterns=("CUBLAS_STATUS",), frames=("forward_absorb",))
     error = "RuntimeError: CUBLAS_STATUS_EXECUTION_FAILED"

@@ -39,6 +39,7 @@ _SIGNPOSTS = frozenset(
      "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
      "ImportError", "FileNotFoundError", "Empty")
 )  # fmt: skip
+_DELIBERATE = ("raise ", "assert ")  # a check of the program, not an accident in a library below it
 _CLOSE = 60  # lines between a library's complaint and the exception that passes it on
 _NEAR = 200  # lines between a line without a landmark and an exception that tells its phase
 
@@ -90,7 +91,12 @@ class Candidate:
     @property
     def signature(self) -> str:
         """What two candidates share if they are the same failure."""
-        return self.cause.id if self.cause else self.fingerprint()[0]
+        return self.cause.id if self.cause and self.named else self.fingerprint()[0]
+
+    @property
+    def named(self) -> bool:
+        """Whether its cause says more than that the program refused something."""
+        return self.cause is not None and not self.cause.general
 
     @property
     def communication(self) -> bool:
@@ -137,7 +143,8 @@ def chosen(tb: Traceback) -> Traceback:
     best = members[0]
     for member in members[1:]:
         signpost = best.exception.rpartition(".")[2] in _SIGNPOSTS
-        if member.relation == "context" and signpost and member.code.startswith("raise"):
+        replaced = member.relation == "context" and member.code.startswith("raise")
+        if replaced and signpost and not unwrapped(member.text):
             best = member
     return best
 
@@ -175,6 +182,8 @@ def _of_chain(
                 supported = member.line
             if not eligible(cause, phases, line=member.line, frames=frames, supported=supported):
                 continue
+            if cause.general and not _says_itself(cause, member):
+                continue
             named |= not unproven
             yield _of_traceback(
                 member, members, generation, base, cause=cause, captures=captures,
@@ -189,6 +198,17 @@ def _of_chain(
 def _unproven(cause: Cause, supported: int | None, generation: Generation) -> bool:
     """Whether the cause demands a line that may have stood in the head that is cut off."""
     return bool(cause.context) and supported is None and not generation.dump
+
+
+def _says_itself(cause: Cause, member: Traceback) -> bool:
+    """Whether a text that many faults could have is a refusal by the program itself.
+
+    Code below a Python frame raises the same types; only a check has them in its own code. A
+    name that is not there, or a line that the cause demands beside it, says enough.
+    """
+    if cause.context or member.exception in _SIGNPOSTS - {"NotImplementedError"}:
+        return True
+    return member.code.startswith(_DELIBERATE)
 
 
 def _specific(cause: Cause, phases: set[str]) -> int:

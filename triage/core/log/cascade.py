@@ -112,6 +112,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     ranking.drop("the rank went on after it", lambda c: c.passed)
     ranking.drop("the server was ready after it", lambda c: _cleared(c, generation))
     _yield(ranking, before)
+    _yield_to_named(ranking)
     _yield_to_kernels(ranking, generation)
     aside = ranking.drop(
         "it only shows that another rank is lost, or late", lambda c: c.echo and c.cause is None
@@ -135,7 +136,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     if not ranking.left:
         root = None
     else:
-        certain = any(c.cause is None and c.strength == 0 for c in ranking.left)
+        certain = any(not c.named and c.strength == 0 for c in ranking.left)
         earlier = _sequence(ranking.left, generation.spans)
         ranking.left.sort(key=lambda c: _key(c, earlier[id(c)], certain=certain))
         root = _first_alike(_best_on_line(ranking), ranking.left)
@@ -214,7 +215,7 @@ def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
         _standing(c),
         c.echo,
         c.communication,
-        c.strength if certain or c.cause is None else min(c.strength, 1),
+        c.strength if certain or not c.named else min(c.strength, 1),
         place,
         -c.specific,
         -sum(map(len, c.captures.values())),
@@ -223,10 +224,10 @@ def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
 
 def _standing(c: Candidate) -> int:
     """Named before unnamed; but a rank's own exception before a name for what its peers saw."""
-    if c.cause is not None and not c.echo:
+    if c.named and not c.echo:
         return 0
     own = c.strength == 0 and not (c.abort or c.echo or c.communication)
-    return 1 if own else 2 + (c.cause is None)
+    return 1 if own else 2 + (not c.named)
 
 
 def _sequence(left: Sequence[Candidate], spans: Mapping[str, list[int]]) -> dict[int, float]:
@@ -294,6 +295,19 @@ def _yield(ranking: _Ranking, before: Sequence[Candidate]) -> None:
             ranking.remove(f"gives way to {winners[0].signature}", [c])
             if not any(w in ranking.left for w in winners):
                 ranking.left.append(winners[0])
+
+
+def _yield_to_named(ranking: _Ranking) -> None:
+    """A general cause gives way to every other that names the same exception, or its chain."""
+    named = [c for c in ranking.left if c.cause is not None and not c.cause.general]
+    lines = {c.line for c in named}
+    chains = {c.chain for c in named} - {0}
+    ranking.drop(
+        "a cause that says more names it",
+        lambda c: (
+            c.cause is not None and c.cause.general and (c.line in lines or c.chain in chains)
+        ),
+    )
 
 
 def _yield_to_kernels(ranking: _Ranking, generation: Generation) -> None:

@@ -75,6 +75,8 @@ def confidence_of(root: Candidate | None, others: Sequence[Candidate], *, echoed
     cause = root.cause
     if cause is None:
         return "low" if echoed or root.strength else "medium"
+    if cause.general:
+        return "medium" if root.place == 0 and not echoed else "low"
     fatal = root.strength == 0 and (root.tb is not None or cause.severity is Severity.FATAL)
     rivals = any(c.line == root.line for c in others)
     doubtful = root.unproven or echoed or root.echo or root.place > 0 or rivals

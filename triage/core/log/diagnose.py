@@ -230,6 +230,7 @@ def _failed(
         confidence=confidence_of(root, finding.others, echoed=finding.echoed),
         fingerprint=mark,
         fingerprint_of=text,
+        general=root.cause is not None and root.cause.general,
         ranks=ranks_of(
             finding.silent or [*(c.rank for c in finding.same), *finding.woven],
             generation,
