@@ -41,7 +41,7 @@ def test_the_founding_case_makes_a_report_with_a_minimal_pair(triage: Run, found
     assert made["simulated"] is True
     assert made["title"].endswith("(simulated)")
     assert "must not be filed" in made["body"]
-    assert len(made["attachments"]) == 8
+    assert len(made["attachments"]) == 7
     assert "must not be filed" in done.stderr
 
 
@@ -53,7 +53,7 @@ def test_logs_are_copied_for_the_attachment_without_names(
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "i.md"
     assert sorted(p.name for p in (tmp_path / "logs").iterdir()) == [
-        f"{n:03d}-server.log" for n in range(1, 9)
+        f"{n:03d}-server.log" for n in range(1, 8)
     ]
     assert (tmp_path / "i.md").read_text().startswith("# \\[Bug\\] cuBLAS fails")
 

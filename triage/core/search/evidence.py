@@ -33,7 +33,9 @@ class Evidence:
     `failure` (L,): place of the failure in `names`, STARTED where there was none.
     `phase` (L,): place of the phase in a startup; of a start, or where the phase is not
     known, -1. `phases`: by failure, the latest phase that it was seen in, -1 unknown.
-    `first`: the failure of all that is wanted, -1 if it was not launched. `passed`: masks that
+    `first`: the failure of all that is wanted, which is `top`; -1 if it was not launched, or
+    starts. `suspects`: by
+    failure the bits at which its diagnoses point, the strongest reason first. `passed`: masks that
     the engine accepts before it starts a process, without a launch.
     """
 
@@ -45,7 +47,8 @@ class Evidence:
     names: tuple[str, ...]
     phases: tuple[int, ...]
     first: int
-    suspects: tuple[frozenset[int], ...]
+    top: int
+    suspects: tuple[tuple[int, ...], ...]
     conflicts: tuple[Conflict, ...] = ()
     passed: tuple[int, ...] = ()
 
@@ -112,10 +115,10 @@ def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
     wanted = space.mask(top) if top is not None else 0
     first = next((f for m, f in zip(masks, shown, strict=True) if m == wanted and f), None)
     places = {key: j for j, key in enumerate(space.keys)}
-    suspects: list[frozenset[int]] = []
+    suspects: list[tuple[int, ...]] = []
     for kind in kinds:
-        said = {s for e, f in zip(told, shown, strict=True) if f == kind for s in e.suspects}
-        suspects.append(frozenset(places[s] for s in said if s in places))
+        said = [e.suspects for e, f in zip(told, shown, strict=True) if f == kind]
+        suspects.append(_ranked([[places[s] for s in one if s in places] for one in said]))
     return Evidence(
         space=space,
         noise=noise,
@@ -127,10 +130,20 @@ def evidence_of(known: Known, entries: Sequence[Entry]) -> Evidence:
             max(p for p, f in zip(phase, shown, strict=True) if f == kind) for kind in kinds
         ),
         first=-1 if first is None else kinds.index(first),
+        top=wanted,
         suspects=tuple(suspects),
         conflicts=found,
         passed=tuple(space.mask(keys) for keys in known.passed) if not noise else (),
     )
+
+
+def _ranked(said: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """All that the diagnoses of one failure point at, in the order of the best place of each."""
+    place: dict[int, int] = {}
+    for one in said:
+        for at, j in enumerate(dict.fromkeys(one)):
+            place[j] = min(at, place.get(j, at))
+    return tuple(sorted(place, key=lambda j: (place[j], j)))
 
 
 def _phase(entry: Entry) -> int:

@@ -51,6 +51,10 @@ def why(belief: Belief, decision: Decision, problem: Problem) -> str:
             lead = "If it fails, nothing that holds it needs a launch."
         case "cause":
             lead = "What the answers so far point at: does it fail by itself?"
+        case "less":
+            lead = (
+                "A failing set less one of its flags: if it fails so too, the set is not smallest."
+            )
         case "again":
             lead = "Once more: two answers contradict each other, and this one may be luck."
         case "beside":

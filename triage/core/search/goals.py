@@ -22,6 +22,8 @@ from triage.core.search.joint import NEVER, UNSEEN
 TRUTHS = 10  # likeliest ones of which the proof is thought through
 PROOF = 0.9  # what a failing set that bars all that is better saves
 ALONE = 0.9  # a suspect that fails alone
+LIKELY = 0.2  # a suspect that the answers are said to point at
+SUSPECTS = 12  # so many suspects are tried alone
 WHOLE_TRUTH = SURE  # goal all: of the set of causes as a whole
 CLOSE = 1e-9
 
@@ -31,7 +33,8 @@ class Decision:
     """Launch `mask`; or, if it is None, the goal is reached, and `level` says how surely.
 
     `kind`: finish (probably the best configuration), split, cause (a suspect alone), bar (a
-    failing set that rules out what is better), again (a repetition), audit, reduce.
+    failing set that rules out what is better), less (a failing set without one of its flags),
+    again (a repetition), audit, reduce.
     """
 
     mask: int | None
@@ -105,7 +108,10 @@ def barred(belief: Belief, bars: list[Bar]) -> bool:
         return False
     lost = belief.closed - belief.evidence.asked
     open_ = worthiest(belief.space, bars, passed=lost)
-    return open_ is None or belief.space.value(open_) <= belief.space.value(belief.best) + CLOSE
+    # The baseline is always left, so None says that there is too much to look at.
+    return (
+        open_ is not None and belief.space.value(open_) <= belief.space.value(belief.best) + CLOSE
+    )
 
 
 def first(belief: Belief, stop: str) -> Decision | None:
@@ -120,6 +126,10 @@ def first(belief: Belief, stop: str) -> Decision | None:
     h = belief.hypotheses
     chances = marginals(belief)
     top = sorted(chances, key=lambda c: (-chances[c], c))[:40]
+    if not top:  # nothing failed yet: whatever fails is welcome
+        masks = pool(h, belief.actions.mask, belief.luck())
+        probe, left = _choose(belief, _truths(belief)[0], {}, masks)
+        return None if probe is None else Decision(probe.mask, "split", bits=probe.bits, open=left)
     has = np.array([((h.mask == np.uint64(m)) & (h.failure == d)).any(axis=1) for m, d in top])
     region, _ = cover(has, h.weight)
     gains: dict[int, Floats] = {}
@@ -156,10 +166,18 @@ def all_causes(belief: Belief, stop: str) -> Decision | None:
         gains = {mask: np.ones(len(h)) for mask in open_}
         probe, left = _choose(belief, label, gains, list(gains))
     else:
-        probe, left = _choose(belief, label, gains, pool(h, belief.actions.mask, belief.luck()))
+        if stop == "proved" and not belief.evidence.noise:
+            gains = _alone(belief)
+        masks = [*pool(h, belief.actions.mask, belief.luck()), *gains]
+        probe, left = _choose(belief, label, gains, masks)
     if probe is None:
         return None
-    return Decision(probe.mask, kind="split", bits=probe.bits, open=left)
+    kind = "split"
+    if probe.mask in gains:
+        is_cause = (h.mask == np.uint64(probe.mask)).any(axis=1)
+        sure = chance[likeliest] >= WHOLE_TRUTH
+        kind = "cause" if float(is_cause @ h.weight) >= LIKELY else "less" if sure else "split"
+    return Decision(probe.mask, kind=kind, bits=probe.bits, open=left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +262,18 @@ def _truths(belief: Belief) -> tuple[Ints, Floats]:
     _, label = np.unique(rows, axis=0, return_inverse=True)
     label = label.ravel().astype(np.int64)
     return label, np.asarray(np.bincount(label, weights=h.weight), dtype=np.float64)
+
+
+def _alone(belief: Belief) -> dict[int, Floats]:
+    """Likely causes, alone: a proof needs each of them launched, so that this saves a launch."""
+    h, asked = belief.hypotheses, belief.evidence.asked
+    chances: dict[int, float] = {}
+    for (mask, _), chance in marginals(belief).items():
+        if mask not in asked:
+            chances[mask] = chances.get(mask, 0.0) + chance
+    likely = sorted(chances, key=lambda m: (-chances[m], m))[:SUSPECTS]
+    seen = h.failure != UNSEEN
+    return {m: ALONE * ((h.mask == np.uint64(m)) & seen).any(axis=1) for m in likely}
 
 
 def _unproved(belief: Belief, rows: np.ndarray) -> list[int]:

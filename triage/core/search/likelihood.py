@@ -6,7 +6,8 @@ Not: putting the causes of several failures together (joint.py).
 A launch dies of the cause inside it whose phase comes first. So a start speaks against
 every candidate inside it; a failure against those inside it whose phase is earlier; and
 of a later cause it says nothing. Two failures of one phase say nothing of each other,
-but that the failure of all that is wanted goes before the others of its phase.
+but that the failure of all that is wanted goes before the others of its phase; where flags
+exclude each other, before those of what the largest launch had.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _OFTEN = {
     "flashinfer-autotune": 0.02, "graph-capture": 0.21, "warmup-request": 0.21,
 }  # fmt: skip
 _REST = 0.10
-SUSPECTED = 5.0  # a flag at which a diagnosis points, against one at which it does not
+# A flag at which a diagnosis points first, against one at which it does not; the second one
+# half as much, and so on down to the least.
+SUSPECTED, LEAST_SUSPECTED = 6.0, 1.5
 HINTED, STEP = 120.0, 4.0  # the level that a message asks for, and how fast it falls off
 HINT_LIES = 0.1  # share of the even prior where a message asks for a value
 STRAY = 0.002  # a launch shows a failure that none of its causes brings; with noise only
@@ -85,7 +88,8 @@ def likelihoods(evidence: Evidence) -> Likelihoods:
         mine = failure == d
         hides = started | (~mine & (phase > evidence.phases[d]) & (evidence.phases[d] >= 0))
         if d == evidence.first:
-            hides |= ~mine & (phase == evidence.phases[d]) & (phase >= 0)
+            within = (masks & ~np.uint64(evidence.top)) == 0
+            hides |= ~mine & (phase == evidence.phases[d]) & (phase >= 0) & within
         if evidence.unless[d]:
             hides &= (masks & np.uint64(evidence.unless[d])) == 0
         apart[d] = _miss(noise, inside[hides].sum(axis=0))
@@ -133,20 +137,27 @@ def _miss(noise: Noise, times: np.ndarray) -> Floats:
     return np.asarray(times == 0, dtype=np.float64)
 
 
-def _prior(space: Space, candidates: Candidates, suspects: frozenset[int]) -> Floats:
-    """The prior of one failure's cause: a diagnosis may point at some flags.
+def _prior(space: Space, candidates: Candidates, suspects: tuple[int, ...]) -> Floats:
+    """The prior of one failure's cause: a diagnosis may point at some flags, the surest first.
 
-    Where a message asks for a value, the levels of a range near it are likely to repair.
+    A list of suspects says which flags, not how many: it tells sets of one size apart, and
+    a set is no likelier for holding more of them. Where a message asks for a value, the
+    levels of a range near it are likely to repair.
     """
     if not suspects:
         return candidates.prior
-    wanted = np.uint64(sum(1 << j for j in suspects if not space.repairs >> j & 1))
-    held = np.bitwise_count(candidates.masks & wanted).astype(np.float64)
-    weighted = candidates.prior * SUSPECTED**held
-    for j in suspects:
-        if space.repairs >> j & 1:
-            weighted *= _near(space, candidates, j)
-    even = HINT_LIES if any(space.repairs >> j & 1 for j in suspects) else EVEN
+    weighted = candidates.prior.copy()
+    levels = [j for j in suspects if space.repairs >> j & 1]
+    flags = [j for j in suspects if j not in levels]
+    for place, j in enumerate(flags, start=1):
+        held = candidates.masks >> np.uint64(j) & np.uint64(1) > 0
+        weighted[held] *= max(LEAST_SUSPECTED, SUSPECTED / place)
+    before = np.bincount(candidates.count, weights=candidates.prior)
+    after = np.bincount(candidates.count, weights=weighted)
+    weighted *= (before / np.where(after > 0, after, 1.0))[candidates.count]
+    for j in levels:
+        weighted *= _near(space, candidates, j)
+    even = HINT_LIES if levels else EVEN
     return np.asarray((1 - even) * weighted / weighted.sum() + even * candidates.prior)
 
 

@@ -7,13 +7,14 @@ Not: launching (triage.session) or reading a log (triage.core.log).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import ceil
 
 from triage.core.search.audit import unproved
 from triage.core.search.batch import as_if, companions
-from triage.core.search.belief import Belief, belief_of
+from triage.core.search.belief import SURE, Belief, belief_of
 from triage.core.search.bound import worthiest
 from triage.core.search.exact import MOST as FEW
 from triage.core.search.exact import plan as exact_plan
@@ -22,6 +23,8 @@ from triage.core.search.fallback import Reduced, reduce_all, reduce_best, reduce
 from triage.core.search.goals import Decision, decide, shown, truth
 from triage.core.search.joint import NEVER
 from triage.core.search.journal import Known, read_journal, signature
+from triage.core.search.lawful import largest, uncovered
+from triage.core.search.space import space_of
 from triage.core.search.subsets import Keys, distinct, heaviest, rank
 from triage.core.trials import Done, Entry, Problem, Seen, Trial
 from triage.core.wording import join
@@ -148,19 +151,64 @@ def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
         )
     if ends:
         return tuple(ends)
-    if wanted in known.starting() and not problem.noise:
-        if wanted == problem.keys():
-            return Done(
-                reason="wanted-starts",
-                level="proved",
-                say="Everything that is wanted starts together.",
-            )
-        return Done(
-            reason="found",
-            level="proved",
-            say="All that the rules allow of what is wanted starts together.",
+    if wanted not in known.starting():
+        return None
+    if problem.goal == "best":
+        return None if problem.noise else _all_started(known, wanted)
+    return None if known.failing() else _uncovered(known, wanted)
+
+
+def _uncovered(known: Known, wanted: Keys) -> tuple[Trial, ...] | Done:
+    """Nothing failed: the largest lawful combination that no start holds, or none is left.
+
+    Where launches lie each is believed once it started so often that luck is out of the question.
+    """
+    problem, space = known.problem, space_of(known.problem)
+    times = 1
+    while problem.noise.miss**times > 1 - SURE:
+        times += 1
+    starts = Counter(e.items for e in known.entries if e.seen is Seen.STARTS)
+    doubted = [keys for keys, count in starts.items() if keys and count < times]
+    if problem.noise and doubted:
+        why = "Once more: nothing failed so far, and a start may be luck."
+        return (Trial(items=doubted[0], why=why),)
+    lost = [space.mask(keys) for keys in known.given_up()]
+    mask, share = uncovered(space, [space.mask(keys) for keys in starts], lost)
+    if mask is not None and (problem.stop == "proved" or share > 1 - SURE):
+        why = (
+            "Nothing failed so far, but the rules keep some of this out of what started; so it "
+            "tells of what no launch had together."
         )
-    return None
+        return (Trial(items=space.items(mask), why=why),)
+    if known.given_up():
+        names = "; ".join(join(keys, problem) for keys in known.given_up())
+        say = f"Nothing failed, but these stayed unresolved: {names}."
+        return Done(reason="stuck", level="seen", say=say)
+    done = _all_started(known, wanted)
+    sure = mask is None and not problem.noise
+    return done if sure else replace(done, level="97%")
+
+
+def _all_started(known: Known, wanted: Keys) -> Done:
+    """The end of a search in which nothing failed that the goal asks about."""
+    problem, space = known.problem, space_of(known.problem)
+    if wanted == problem.keys() and not space.excluded:
+        say = "Everything that is wanted starts together."
+        return Done(reason="wanted-starts", level="proved", say=say)
+    if not space.excluded:
+        say = "All that the rules allow of what is wanted starts together."
+    elif problem.goal == "best":
+        say = (
+            f"{what(problem, wanted)} started and keeps {problem.weight(wanted):g} of "
+            f"{problem.weight(problem.keys()):g}; the rules allow nothing that keeps more."
+        )
+    else:
+        count = len(known.starting()) - (NOTHING in known.starting())
+        say = (
+            "No combination that the rules allow fails: each lies inside one of "
+            f"{count} that started."
+        )
+    return Done(reason="found", level="proved", say=say)
 
 
 def _searched(known: Known) -> str | None:
@@ -356,15 +404,25 @@ def forecast(problem: Problem, journal: Sequence[Entry] = ()) -> tuple[int, int]
     if isinstance(opening, Done):
         return len(journal), len(journal)
     if opening is not None:
-        n = len(distinct(problem).choices())
-        most = min(2**n, _most(_unopened(problem)) + 2, problem.budget_trials)
-        return min(2, most), most
+        return _forecast_opening(known, problem)
     belief = belief_of(known)
     decision = _decision(known, belief)
     if isinstance(decision, Done):
         return len(journal), len(journal)
     most = min(problem.budget_trials, len(journal) + _most(belief))
     return min(len(journal) + 1, most), most
+
+
+def _forecast_opening(known: Known, problem: Problem) -> tuple[int, int]:
+    """The forecast while nothing failed: the ends, the largest lawful sets, then a search."""
+    space, made = space_of(known.problem), len(known.entries)
+    started = [space.mask(keys) for keys in known.starting()] if made else []
+    sets = 1 if problem.goal == "best" else max(1, len(largest(space, started)))
+    ends = known.pending(NOTHING) + sets
+    n = len(distinct(problem).choices())
+    most = min(2**n, made + _most(_unopened(problem)) + ends, problem.budget_trials)
+    # Nothing fails; or the last launch of these fails, and one more shows why.
+    return min(made + min(ends, 2 + known.pending(NOTHING)), most), most
 
 
 def _unopened(problem: Problem) -> Belief:
