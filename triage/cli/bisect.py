@@ -148,6 +148,7 @@ def _save(recipe: Recipe, target: Path) -> int:
 def _dry_run(search: Search) -> int:
     """The launches that would be made, as a tree and as commands; nothing is launched."""
     from triage.core.config import argv
+    from triage.core.search.subsets import distinct, heaviest
     from triage.core.search.tree import decision_lines
     from triage.render.session_text import pasted
     from triage.session.places import shown_before
@@ -161,7 +162,11 @@ def _dry_run(search: Search) -> int:
             f"\nWith {search.recipe.at_once} launches at the same time each is chosen beside those "
             "in flight."
         )
-    for name, keys in (("The baseline", frozenset[str]()), ("All that is wanted", problem.keys())):
+    wanted = heaviest(distinct(problem)) or frozenset()
+    whole = (
+        "All that is wanted" if wanted == distinct(problem).keys() else "The most that is allowed"
+    )
+    for name, keys in (("The baseline", frozenset[str]()), (whole, wanted)):
         words = [*shown_before(setup.place), *setup.program, *argv(problem.config(keys))]
         console.answer(f"\n{name}, as it would be launched:\n{pasted(words)}")
     return 0

@@ -29,6 +29,7 @@ CLAIMS = {
     "first": "with any flag less it does not fail",
     "all": "these are all the failing sets",
 }
+NOTHING_FAILS = "nothing that the rules allow fails"
 MANY = 3  # items of a trial; of more, those that are left out may be fewer to name
 LATER = "  "  # before the second and later lines of one thing
 
@@ -120,7 +121,8 @@ def recommendation_text(found: Recommendation, problem: Problem) -> str:
     if found.level:
         claim = LEVELS[found.level]
         if found.level != "seen":
-            claim = f"{CLAIMS[problem.goal]}: {claim}"
+            nothing = problem.goal != "best" and not found.sets
+            claim = f"{NOTHING_FAILS if nothing else CLAIMS[problem.goal]}: {claim}"
         parts.append(_wrapped(f"  claim   {claim}", " " * 10))
     for word, choices in (
         ("keep", found.keep),

@@ -258,7 +258,7 @@ def test_of_two_that_exclude_each_other_the_dropped_one_says_so() -> None:
     )
     found = recommend(problem, [starts(1), starts(2, "b")])
     assert [(c.key, c.why) for c in found.drop] == [
-        ("a", "a rule excludes it beside something that is kept")
+        ("a", "not both a and b, which is kept, as a rule says")
     ]
 
 

@@ -56,7 +56,7 @@ def claims_of(
     """
     return (
         *_shown(known, best, sets),
-        *_implied(known, best),
+        *_implied(known, best, level),
         *_likely(known, best, suspects, level),
         *_not_shown(known),
     )
@@ -92,10 +92,16 @@ def barred(known: Known, best: Keys) -> bool:
     return open_ is None or known.problem.weight(open_) <= known.problem.weight(best)
 
 
-def _implied(known: Known, best: Keys) -> Iterable[Claim]:
+def _implied(known: Known, best: Keys, level: str) -> Iterable[Claim]:
     """That nothing heavier can start, or the launches that speak against the reasoning."""
     problem = known.problem
     top = heaviest(problem)
+    if level == "proved" and problem.goal != "best" and not known.failing():
+        yield Claim(
+            kind=Kind.IMPLIED,
+            say="No combination that the rules allow fails: each lies inside one that started, if "
+            "adding a flag never repairs a failure.",
+        )
     if top == best and best != problem.keys():
         yield Claim(kind=Kind.SHOWN, say="The rules allow no heavier combination.")
     elif top != best and barred(known, best) and not problem.noise and not problem.repairs:

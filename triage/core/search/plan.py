@@ -141,14 +141,7 @@ def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
             say=f"The baseline itself fails ({failure}): the fault is not in what was added to it.",
         )
     if wanted and known.pending(wanted):
-        every = "Everything wanted" if wanted == problem.keys() else "All that can be had"
-        ends.append(
-            Trial(
-                items=wanted,
-                why=f"{every} at once: if it starts, there is nothing to search; if it fails, its "
-                "failure is the one to explain.",
-            )
-        )
+        ends.append(Trial(items=wanted, why=_why_wanted(problem, wanted)))
     if ends:
         return tuple(ends)
     if wanted not in known.starting():
@@ -156,6 +149,20 @@ def _opening(known: Known) -> tuple[Trial, ...] | Done | None:
     if problem.goal == "best":
         return None if problem.noise else _all_started(known, wanted)
     return None if known.failing() else _uncovered(known, wanted)
+
+
+def _why_wanted(problem: Problem, wanted: Keys) -> str:
+    """The reason of the launch of all that is wanted, or of the most of it that the rules allow."""
+    every, started = "Everything wanted", "there is nothing to search"
+    if wanted != problem.keys():
+        every = "All that can be had"
+    if space_of(problem).excluded:
+        every = "The most that the rules allow"
+        if problem.goal != "best":
+            started = "what it leaves out is next"
+    return (
+        f"{every} at once: if it starts, {started}; if it fails, its failure is the one to explain."
+    )
 
 
 def _uncovered(known: Known, wanted: Keys) -> tuple[Trial, ...] | Done:

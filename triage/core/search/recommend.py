@@ -238,10 +238,20 @@ class _Picked:
         if alone is None:
             return "it cannot be had: what it requires and what excludes it contradict each other"
         if not self.known.problem.allowed(self.best | alone):
-            return "a rule excludes it beside something that is kept"
+            return self._excluded(item.key, alone)
         if any(alone <= lost for lost in self.known.given_up()):
             return "a launch with it stayed unresolved"
         return "no launch with it has started so far"
+
+    def _excluded(self, key: str, alone: Keys) -> str:
+        """The rule that keeps the item, or what it needs, out of what is proposed."""
+        for pair in self.known.problem.not_both:
+            kept = [other for other in pair if other in self.best]
+            own = [one for one in pair if one in alone and one not in kept]
+            if kept and own:
+                needs = "" if own[0] == key else f"it needs {own[0]}: "
+                return f"{needs}not both {own[0]} and {kept[0]}, which is kept, as a rule says"
+        return "a rule excludes it beside something that is kept"
 
     def _price(self, item: Item) -> str:
         """What the knowledge says that dropping the item costs."""
