@@ -65,6 +65,7 @@ _VLLM_LEVEL = regex(
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _DATED = regex(rf"{_ISO} ")
+_TIMED = regex(_ISO)
 # What stands in front of a line: kind -> pattern, with a group for what it names or when it was.
 _WRAPPERS = {
     "cri": regex(rf"({_ISO}) (?:stdout|stderr) [FP](?: |$)", needs=(" std",)),
@@ -319,11 +320,16 @@ def peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -
 
 def _peeled(text: str, foreign: re.Pattern[str] | None) -> _Peeled:
     text, time, rank, wrapper, simulated = _unwrap(text)
+    headed = False
     if foreign is not None and (found := foreign.match(text)) is not None:
+        if foreign.groupindex:  # a record of the user's own form (own_format.py)
+            named = found.groupdict()
+            rank, headed = (named.get("tag") or rank).replace(",", " ").strip(), True
+            at = _TIMED.search(found[0])
+            time = time or (at and at[0])
         text, inner_time, inner, more, _ = _unwrap(text[found.end() :])
         time, wrapper = time or inner_time, f"{wrapper} {more}".strip()
         rank = inner if inner != "main" else rank
-    headed = False
     if text[:1] == "[" and (head := _HEAD.match(text)) is not None:
         headed = True
         time, rank, text = _headed(head, rank)
