@@ -80,8 +80,9 @@ class Gatherer:
     ) -> None:
         self.hungry = False
         self._foreign = foreign
-        own = tuple(text.encode() for text in landmarks.FREQUENT)
+        own = landmarks.FREQUENT_RAW
         self.frequent: Sequence[bytes] = tuple(dict.fromkeys((*own, *matcher.frequent)))
+        self._in_start = self.frequent
         self.awaited: Sequence[bytes] = ()
         self.generation = Generation()
         self.engine = "unknown"
@@ -199,7 +200,8 @@ class Gatherer:
         self.engine = "sglang"
         generation.streams.add(name)
         # The names of engines have been read by now, where they tell a version.
-        self.frequent = tuple(text for text in self.frequent if text not in _ENGINES)
+        self._in_start = tuple(text for text in self._in_start if text not in _ENGINES)
+        self.frequent = self._in_start
         generation.add_dump(line)
         generation.timeline.mark(line, "config-load")
 
@@ -223,6 +225,7 @@ class Gatherer:
         self._taken = 0
         self._open.clear()
         self.awaited, self._doubts = (), ()
+        self.frequent = self._in_start
 
     def _record(self, line: Line, said: Reading) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
@@ -249,6 +252,8 @@ class Gatherer:
             generation.ready = generation.readies[source_of(line.wrapper)] = line.number
             # A server that came up does not hang in its start.
             self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
+            wanted = (*landmarks.FREQUENT_RAW, *self._matcher.frequent_once_up())
+            self.frequent = tuple(text for text in self._in_start if text in wanted)
         kind = said.ending
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
