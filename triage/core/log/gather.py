@@ -119,6 +119,8 @@ class Gatherer:
                 self._fed = number
             for line in parts(raw, offset, number, hits, self._foreign):
                 self._line(line, seen, None)
+                if self.over:
+                    return
         else:
             line = peel(text, offset, number, self._foreign)
             said = None  # of resolved arguments, which are long and never come again
