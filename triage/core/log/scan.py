@@ -125,7 +125,8 @@ class Scanner:
         while at < stop:
             marks, upto = self._finder.scan(block, at, stop)
             for mark in marks:
-                at = self._between(block, at, mark.start, base)
+                if at < mark.start:
+                    at = self._between(block, at, mark.start, base)
                 self._count(block, mark.start, base)
                 self._sink.take(
                     block[mark.start : mark.stop],
