@@ -26,6 +26,7 @@ from triage.core.log.ranks import members, resolved
 from triage.core.records import dataclass, field
 
 _FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
+_MESSAGE = 3  # lines that the message of an exception may go on for behind an empty one
 _SAID = 12  # candidates named of a step
 _NEARBY = 200  # lines above the end of a process in which its reason is looked for
 _SKEW = 2.0  # seconds by which clocks of two sources may differ
@@ -207,7 +208,17 @@ def _first_alike(root: Candidate, left: Sequence[Candidate]) -> Candidate:
         and c.strength <= 1
         and c.echo == root.echo
     ]
-    return min([root, *alike], key=lambda c: c.line)
+    first = min([root, *alike], key=lambda c: c.line)
+    if first.tb is not None or first.cause is None:
+        return first
+    # A message may go on behind an empty line: the exception says the same, and first.
+    own = (
+        c
+        for c in left
+        if c.tb is not None and c.cause is first.cause and c.rank == first.rank
+        if 0 < first.line - c.line <= _MESSAGE
+    )
+    return max(own, key=lambda c: c.line, default=first)
 
 
 def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
