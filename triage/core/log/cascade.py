@@ -16,11 +16,19 @@ from itertools import pairwise
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
+from triage.core.log.authors import silent_of, whose
 from triage.core.log.candidates import Candidate, candidates
 from triage.core.log.clock import seconds
 from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
-from triage.core.log.endings import BIND, Ending, is_native, is_panic, is_peer_gone, is_standstill
+from triage.core.log.endings import (
+    BIND,
+    Ending,
+    is_native,
+    is_panic,
+    is_peer_gone,
+    is_standstill,
+)
 from triage.core.log.evidence import Generation, source_of
 from triage.core.log.ranks import members, resolved
 from triage.core.records import dataclass, field
@@ -419,15 +427,12 @@ def _fall_back(
     """
     alive = [c for c in aside if not c.passed and not is_standstill(c.text)]
     echoes = [c for c in alive if c.echo]
-    tags = set(members(generation.tags))
-    heard = {c.rank for c in echoes}
-    silent = sorted(tags - heard)
-    few = len(tags) >= 3 and 0 < len(silent) <= max(1, len(tags) // 4)  # noqa: PLR2004
-    if few and "main" not in heard:
+    silent = silent_of(echoes, generation)
+    if silent and "main" not in {c.rank for c in echoes}:
         if all(is_peer_gone(c.text) for c in echoes):
-            return tuple(silent)
+            return silent
         ranking.back("nothing else is left", echoes)
-        return tuple(silent)
+        return silent
     died = generation.of(Ending.DEATH)
     trouble = [c for c in alive if c.trouble] if died or echoes else []
     tracebacks = [c for c in echoes if c.tb is not None and not _is_parents(c)]
@@ -467,7 +472,7 @@ def _finish(
         root=root,
         same=tuple(same),
         others=tuple(others.values()),
-        silent=silent,
+        silent=silent or whose(root, everything, generation),
         woven=_woven(root, generation),
         echoed=echoed,
         cascade=cascade,
