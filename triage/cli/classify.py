@@ -42,8 +42,10 @@ def command(
     import sys
 
     from triage.errors import UsageError
+    from triage.finder.kept import kept_patterns
     from triage.session.logs import causes, classify, exit_code, log_sources
 
+    click.get_current_context().with_resource(kept_patterns())
     if not logs and sys.stdin.isatty():
         raise UsageError("no log was given", hint="triage classify server.log")
     sources = log_sources(logs or ("-",))

@@ -42,7 +42,18 @@ def finds(pattern: str, text: str) -> bool:
 @lru_cache(maxsize=4096)  # that of `re` is too small for the patterns of all causes
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern, compiled once."""
-    return re.compile(pattern)
+    return _Compiler.compile(pattern, 0)
+
+
+class _Compiler:
+    """What compiles."""
+
+    compile: Callable[[Any, int], re.Pattern[Any]] = re.compile
+
+
+def compile_with(how: Callable[[Any, int], re.Pattern[Any]]) -> None:
+    """From here on this compiles what is not compiled yet; it must do as `re.compile` does."""
+    _Compiler.compile = staticmethod(how)
 
 
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
@@ -58,7 +69,7 @@ class _Regex:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._flags)
+        compiled = _Compiler.compile(self.pattern, self._flags)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)

@@ -19,7 +19,6 @@ _EARLY = 1 << 15  # bytes of a very long line that are searched first
 _LONG_WORDS = 1 << 16  # bytes of different words in a part, beyond which there is a long one
 _PART = 1 << 16  # bytes that Plain searches at a time
 _MOST = 2048  # marks that Marker holds at a time
-_FEW = 1 << 12  # bytes in which line ends are counted one by one
 
 
 class Mark(NamedTuple):
@@ -92,14 +91,12 @@ class Finder(Protocol):
         It may end early, at a line's start, so that a list of marks stays short.
         """
 
-    def line_ends(self, block: bytes, start: int, stop: int) -> int:
-        """How many LFs are in `block[start:stop]`."""
-
     def close(self) -> None:
         """Give back what it holds; it finds nothing afterwards."""
 
 
 Compile = Callable[[Literals], Finder]
+_DIGITS = b"0123456789"
 # Every byte that is no letter a space: what is in a text, is in it so, too.
 _LETTERS = bytes(char if 65 <= char & ~32 <= 90 else 32 for char in range(256))  # noqa: PLR2004
 
@@ -165,21 +162,13 @@ class Plain:
         self._literals = literals
         self._texts = [text.encode() for text in literals.texts]
         self._implied = dict(literals.triggers)
-        self._needed: dict[int, tuple[bytes, list[str]]] = {}  # texts seen likely; their words
+        self._needed: dict[int, tuple[bytes, list[str], str, str, bytes]] = {}  # of some texts
         self._clues: list[tuple[bytes, bytes, Sequence[int]]] = []  # these are for long lines
         self._words: dict[int, tuple[bytes, bytes]] = {}  # of texts whose clue was seen
         self._alphabet = b""
 
     def close(self) -> None:
         """Nothing to give back."""
-
-    def line_ends(self, block: bytes, start: int, stop: int) -> int:
-        """See Finder."""
-        if stop - start < _FEW:
-            return block.count(b"\n", start, stop)
-        # Replacing is four times as fast as counting, which goes byte by byte.
-        part = block[start:stop]  # no copy where it is the whole block
-        return len(part) - len(part.replace(b"\n", b""))
 
     def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         """See Finder."""
@@ -203,28 +192,32 @@ class Plain:
         return [self._mark(block, begin, stop, lines[begin]) for begin in sorted(lines)], stop
 
     def _likely(self, block: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Texts that may be there, as all their words are.
+        """Texts that may be there, as their words are; most are not.
 
-        Most are not. Looking for their words among those that are costs a fraction of
-        looking through all bytes.
+        Lines repeat each other, but for numbers, and words do so even more: looking through
+        what is different among them costs a fraction of looking through all bytes.
         """
-        words = set(block[start:stop].translate(_LETTERS).decode("ascii").split())
+        part = block[start:stop]
+        words = set(part.translate(_LETTERS).decode("ascii").split())
         joined = " ".join(words)
-        literals, needed = self._literals, self._needed
-        found = [
-            number for word in literals.words.keys() & words for number in literals.words[word]
-        ]
-        for part, numbers in literals.parts.items():
-            if part in joined:
+        lines = b"\n".join(set(part.translate(None, _DIGITS).split(b"\n")))
+        known, needed = self._literals, self._needed
+        found = [number for word in known.words.keys() & words for number in known.words[word]]
+        for piece, numbers in known.parts.items():
+            if piece in joined:
                 found += numbers
         for number in found:
-            text, inner = needed.get(number) or self._split(number)
-            if words.issuperset(inner):
+            text, whole, first, last, told = needed.get(number) or self._split(number)
+            if words.issuperset(whole) and first in joined and last in joined and told in lines:
                 yield number, text
 
-    def _split(self, number: int) -> tuple[bytes, list[str]]:
+    def _split(self, number: int) -> tuple[bytes, list[str], str, str, bytes]:
+        """A text: its words, the pieces at its ends, and it without digits."""
         text = self._texts[number]
-        found = self._needed[number] = text, list(filter(None, _pieces(text)[1:-1]))
+        first, *inner = _pieces(text)
+        last = inner.pop() if inner else ""
+        whole = [word for word in inner if word]
+        found = self._needed[number] = text, whole, first, last, text.translate(None, _DIGITS)
         return found
 
     def _likely_in_long(self, block: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
