@@ -56,6 +56,10 @@ def test_the_flag_that_is_wanted_less_is_launched_before_nothing_is_said_to_fail
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "if it starts, what it leaves out is next" in done.stderr
     assert len((tmp_path / "s/journal.jsonl").read_text().splitlines()) == 3
+    assert triage("runbook", "s").returncode == 0
+    page = (tmp_path / "s/runbook.md").read_text()
+    assert "is wanted; the rules do not allow all of that at once." in page
+    assert "report the failure" not in page, "nothing failed"
 
 
 def test_the_flag_that_is_wanted_less_is_the_failing_set(triage: Run, tmp_path: Path) -> None:
@@ -69,3 +73,4 @@ def test_the_flag_that_is_wanted_less_is_the_failing_set(triage: Run, tmp_path: 
     assert triage("runbook", "s").returncode == 0
     page = (tmp_path / "s/runbook.md").read_text()
     assert f"{{{B}}}" in page
+    assert "report the failure to the engine's authors" in page

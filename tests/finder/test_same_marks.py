@@ -65,6 +65,27 @@ def test_any_text_has_the_same_marks(pieces: list[str], skipped: int) -> None:
         assert len(mark.hits) <= WINDOWS
 
 
+@given(
+    st.lists(st.sampled_from([b"\n", b"\n\n", b"x", b"\x8a", b"y" * 3000]), max_size=40), st.data()
+)
+@settings(max_examples=200, deadline=None)
+def test_any_text_has_the_same_number_of_line_ends(
+    pieces: list[bytes], data: st.DataObject
+) -> None:
+    raw = b"".join(pieces)
+    start = data.draw(st.integers(0, len(raw)))
+    stop = data.draw(st.sampled_from([len(raw), (start + len(raw)) // 2]))
+    literals = literals_of(WORDS)
+    for found in (Plain(literals), database.Database(literals)):
+        assert found.line_ends(raw, start, stop) == raw.count(b"\n", start, stop)
+
+
+def test_line_ends_are_counted_by_the_library_that_the_base_install_has() -> None:
+    pytest.importorskip("stringzilla")
+    raw = b"x\n" * 4000
+    assert database.bytesum(database.translate(raw, database._LF)) == 4000
+
+
 def splices() -> st.SearchStrategy[bytes]:
     """Pieces of recorded logs, cut anywhere, one after the other."""
 

@@ -120,17 +120,21 @@ def _usual_items(line: str, at: int, values: dict[str, object]) -> int:
 
     They are nearly all, and nearly the same in each dump.
     """
-    while (found := _ITEM.match(line, at)) is not None:
-        item, at = found[0], found.end()
-        known = _KNOWN_ITEMS.get(item)
+    while True:
+        end = line.find(",", at) + 1
+        known = _KNOWN_ITEMS.get(line[at:end])  # what follows a comma cannot change an item
         if known is None:
+            found = _ITEM.match(line, at)
+            if found is None:
+                return at
+            item, end = found[0], found.end()
             known = found["word"] or found["text"], _usual_value(found["value"])
             if len(item) <= _SHORT:
                 if len(_KNOWN_ITEMS) >= _MOST_ITEMS:
                     _KNOWN_ITEMS.clear()
                 _KNOWN_ITEMS[item] = known
         values[known[0]] = known[1]
-    return at
+        at = end
 
 
 def _usual_value(text: str) -> object:
@@ -190,7 +194,10 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
             continue
         style, default = usual
         # Most are the default as it stands in the table.
-        if value is not True if style == "switch" else _is_same(value, default):
+        if style == "switch":
+            if value is not True:
+                continue
+        elif value == default and type(value) is type(default):
             continue
         if _is_noise(field) or (field in FILLED_IN and value == FILLED_IN[field]):
             continue
@@ -203,10 +210,6 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
             with suppress(UsageError):
                 flags |= table.normal({spec.name: value})
     return flags
-
-
-def _is_same(value: object, default: Default) -> bool:
-    return value == default and type(value) is type(default)
 
 
 def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:

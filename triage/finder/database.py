@@ -15,12 +15,19 @@ import hyperscan
 
 from triage.core.log.finder import Literals, LongMarker, Mark, Marker, Plain
 
+try:
+    from stringzilla import bytesum, translate
+except ImportError:  # no wheel for this machine
+    bytesum = translate = None
+
 # With a text as short as this among them, Hyperscan looks at every byte instead of every
 # second or fourth. Its table is then a half or a quarter as large, and fits the
 # processor's first cache: that makes it a fifth faster, and with every fourth byte twice.
 _SHORT = b"\x01\x02"
 _FEW = 8  # long lines for which a database of their own is not worth its making
 _HUGE = 1 << 16  # bytes of one for which it is
+_MANY = 1 << 10  # bytes in which line ends are worth a call of another library
+_LF = bytes(byte == ord("\n") for byte in range(256))
 
 
 class Database:
@@ -45,6 +52,14 @@ class Database:
         """See core's Finder."""
         with self._one:
             return self._marks(block, start, stop)
+
+    def line_ends(self, block: bytes, start: int, stop: int) -> int:
+        """See core's Finder."""
+        if translate is None or stop - start < _MANY:
+            return self._plain.line_ends(block, start, stop)
+        # Each LF becomes a one: a table and a sum take a sixth of what any search takes.
+        ones: int = bytesum(translate(_view(block, start, stop), _LF))
+        return ones
 
     def _marks(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         marker = self._marker
@@ -86,7 +101,12 @@ def _scan(
     stop: int,
     found: Callable[[int, int, int, int, object], bool],
 ) -> None:
-    whole = not start and stop == len(block)
-    data: Any = block if whole else memoryview(block)[start:stop]
+    data: Any = _view(block, start, stop)
     with suppress(hyperscan.ScanTerminated):  # a marker asks for it
         database.scan(data, found)
+
+
+def _view(block: bytes, start: int, stop: int) -> bytes | memoryview:
+    """A part of the block, without a copy."""
+    whole = not start and stop == len(block)
+    return block if whole else memoryview(block)[start:stop]

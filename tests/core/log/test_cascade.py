@@ -234,6 +234,32 @@ def test_what_a_library_raises_below_a_frame_is_no_refusal_by_the_engine() -> No
     assert found(text.replace("raise X(", "y = kernel(x)"), REFUSED).cause is None
 
 
+def test_what_a_plugin_raises_is_no_refusal_by_the_engine_that_called_it() -> None:
+    said = "odd heads are not supported"
+    inner = record("main", f"ValueError: {said}", file="/a/plugin/y.py", function="g")
+    outer = inner.rstrip("\n") + "\n\nDuring handling of the above exception, another exception"
+    outer += ' occurred:\n\nTraceback (most recent call last):\n  File "/a/sglang/srt/x.py", line 9, in f\n'
+    outer += f"    raise Exception(\nException: Capture cuda graph failed: {said}\n\n"
+    assert found(started(1) + outer, REFUSED).cause is None
+
+
+def test_a_line_of_native_code_belongs_to_the_rank_that_lost_no_peer() -> None:
+    fault = Cause(id="fault", title="t", patterns=("access fault by GPU",))
+    text = started(8) + "Memory access fault by GPU node-4 (Agent handle: 0x5) on address 0x7.\n"
+    text += "".join(record(f"TP{n}", PEER) for n in range(8) if n != 3)
+    assert found(text, fault).ranks == ("TP3",)
+    assert found(started(8) + text.splitlines()[-1], fault).ranks != ("TP3",)
+
+
+def test_a_line_of_native_code_belongs_to_the_ranks_that_raise_what_follows_from_it() -> None:
+    index = Cause(id="index", title="t", patterns=("Assertion `i < n`",))
+    later = Cause(id="later", title="t", patterns=("assert triggered",), yields_to=("index",))
+    text = started(4) + "/a/K.cu:9: k: block: [1,0,0], thread: [2,0,0] Assertion `i < n` failed.\n"
+    text += "".join(record(f"TP{n}", "RuntimeError: assert triggered") for n in (1, 2))
+    d = found(text, index, later)
+    assert (d.cause, d.ranks) == ("index", ("TP1", "TP2"))
+
+
 def test_the_capture_wrapper_does_not_hide_a_missing_operator() -> None:
     said = "Could not run 'k::norm' with arguments from the 'CUDA' backend"
     text = started(1) + record(

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.core.log.finder import Plain, literals_of
-from triage.core.log.scan import ALIKE, ENOUGH, NEAR, Scanner
+from triage.core.log.gather import FIXED, read
+from triage.core.log.scan import ALIKE, ENOUGH, MANY, NEAR, Scanner
+from triage.core.log.signatures import matcher_of
+from triage.knowledge import load_causes
 
 
 class Sink:
@@ -62,6 +65,29 @@ def test_of_many_frequent_lines_the_first_are_read_of_each_rank() -> None:
     alone = [b"[2026-07-01 12:00:%02d TP0] often" % n for n in range(30)]
     taken = scan(b"".join(line + b"\n" for line in [*alone[:6], lines[0], *alone[6:]]))
     assert [line for _, _, line in taken] == [*alone[:ALIKE], lines[0]]
+
+
+def test_of_a_sort_that_was_read_often_the_first_of_each_rank_is_read() -> None:
+    region = b"mark\n" + b"[12:00:00 TP0] often\n" * 5 + b"[12:00:00 TP1] often\n"
+    taken = [line for _, _, line in scan(region * MANY)]
+    known = MANY // (ALIKE + 1)
+    assert taken[: known * (ALIKE + 2)] == (
+        [b"mark", *[b"[12:00:00 TP0] often"] * ALIKE, b"[12:00:00 TP1] often"] * known
+    )
+    assert taken[-3:] == [b"mark", b"[12:00:00 TP0] often", b"[12:00:00 TP1] often"]
+
+
+def test_what_only_a_hang_in_the_start_prints_is_read_no_more_once_the_server_is_up() -> None:
+    dump = b"[2026-07-01 12:00:00] server_args={'model_path': '/models/x', 'tp_size': 2}\n"
+    ready = b"[2026-07-01 12:05:00] The server is fired up and ready to roll!\n"
+
+    def frequent(raw: bytes) -> Sequence[bytes]:
+        gatherer, _ = read([raw], matcher_of(load_causes(), FIXED), lambda _: False)
+        return gatherer.frequent
+
+    assert {b"Prefill batch", b"GET /health"} <= set(frequent(dump))
+    assert frequent(dump + ready) == (b"Prefill batch",)
+    assert frequent(dump + ready + dump) == frequent(dump)
 
 
 def test_what_is_awaited_is_taken_from_a_line_of_which_there_were_enough() -> None:

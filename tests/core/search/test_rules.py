@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from triage.core.config import Config, SetFlag
+from triage.core.search.bound import Bar
+from triage.core.search.fallback import Reduced, reduce_best
 from triage.core.search.journal import read_journal
 from triage.core.search.lawful import largest
 from triage.core.search.plan import forecast, next_trials
@@ -216,3 +218,15 @@ def test_the_forecast_counts_the_combinations_that_exclude_each_other(goal: str)
     assert most >= (2 if goal == "best" else 5)
     plain = replace(problem, not_both=())
     assert forecast(plain)[0] == 2
+
+
+def test_where_there_is_too_much_to_look_at_nothing_is_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = problem_of({"a": 2.0, "b": 1.0})
+    space = space_of(problem)
+    bars = [Bar(space.mask("a"))]
+    started = [space.mask("b"), space.mask("")]
+    assert reduce_best(space, started, bars, [0, 1]) == Reduced(None, (space.mask("a"),))
+    monkeypatch.setattr("triage.core.search.fallback.worthiest", lambda *_, **__: None)
+    assert not reduce_best(space, started, bars, [0, 1]).whole

@@ -245,3 +245,20 @@ def test_launches_that_lie_at_the_same_time_end(
         done = flying.pop(luck.randrange(len(flying)))
         journal.append(world.entry(len(journal) + 1, done, luck))
     assert launches <= noisy.budget_trials + nodes
+
+
+@pytest.mark.parametrize("seed", [1000, 1015, 1020])
+def test_where_failures_are_often_missed_the_end_is_surer(
+    seed: int,
+) -> None:
+    scape = draw(Shape(n=6, causes=2, flake=0.2), seed)
+    problem = problem_of(scape, "best", stop="97%", noise=Noise(miss=0.1, transient=0.2))
+    luck, journal = random.Random(seed), list[Entry]()
+    while not isinstance(step := next_trials(problem, journal), Done):
+        dice = luck if len(journal) > 1 else None
+        answer = scape.launch(mask_of(scape, step[0].items), dice)
+        journal.append(entry_of(len(journal) + 1, step[0], answer))
+    belief = belief_of(read_journal(problem, journal))
+    assert step.level == "97%"
+    assert belief.better <= 0.02
+    assert 1 - belief.starts <= 0.02

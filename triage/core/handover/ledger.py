@@ -13,6 +13,7 @@ from triage.core.config import argv
 from triage.core.handover.document import Block, Bullets, Code, Facts, Paragraph, Table
 from triage.core.handover.investigation import Investigation
 from triage.core.search.claims import Kind
+from triage.core.trials import Seen
 
 _MOST = 20  # differences that are shown
 _EVIDENCE = {Kind.IMPLIED: "reasoning over the launches", Kind.ASSUMED: "an assumed answer"}
@@ -88,12 +89,13 @@ def escalate(found: Investigation) -> Iterable[Block]:
             f"No cause is known for this failure (fingerprint {told.fingerprint}); if it comes up "
             "again, on this or another machine, it is worth a report."
         )
-    gone = plan.drop or plan.change
-    needed = "What is dropped is needed after all" if gone else "The failure stands in the way"
-    steps.append(
-        f"{needed}: report the failure to the engine's authors. The "
-        f"report, with a command that starts beside one that fails: {found.command('issue')}"
-    )
+    if told is not None or any(entry.seen is Seen.FAILS for entry in found.journal):
+        gone = plan.drop or plan.change
+        needed = "What is dropped is needed after all" if gone else "The failure stands in the way"
+        steps.append(
+            f"{needed}: report the failure to the engine's authors. The "
+            f"report, with a command that starts beside one that fails: {found.command('issue')}"
+        )
     yield Bullets(tuple(steps))
 
 

@@ -88,6 +88,8 @@ def _failed(found: Investigation) -> str:
     names = [spell(i.change) for i in problem.choices() if i.key in chosen]
     what = f"The launch with {listed(names)} on top of the baseline" if names else "The baseline"
     if told is None:
+        if not problem.allowed(chosen):
+            return f"{what} is wanted; the rules do not allow all of that at once."
         return f"{what} is wanted, and no log of its failure was given."
     at = f" in phase {told.phase}" if told.phase != "unknown" else ""
     ranks = f", on {ranks_of(told)}" if told.ranks else ""

@@ -157,7 +157,7 @@ def _of_chain(
         return
     best = chosen(tb)
     preferred = [best, *(member for member in members if member is not best)]
-    frames = "\n".join(place(frame) for member in members for frame in member.frames)
+    frames = _places(members)
     roles = {
         causes[index].role
         for member in members
@@ -180,7 +180,8 @@ def _of_chain(
             unproven = _unproven(cause, supported, generation)
             if unproven:
                 supported = member.line
-            if not eligible(cause, phases, line=member.line, frames=frames, supported=supported):
+            where = _places([member]) if cause.general else frames
+            if not eligible(cause, phases, line=member.line, frames=where, supported=supported):
                 continue
             if cause.general and not _says_itself(cause, member):
                 continue
@@ -198,6 +199,10 @@ def _of_chain(
 def _unproven(cause: Cause, supported: int | None, generation: Generation) -> bool:
     """Whether the cause demands a line that may have stood in the head that is cut off."""
     return bool(cause.context) and supported is None and not generation.dump
+
+
+def _places(members: Sequence[Traceback]) -> str:
+    return "\n".join(place(frame) for member in members for frame in member.frames)
 
 
 def _says_itself(cause: Cause, member: Traceback) -> bool:

@@ -16,16 +16,25 @@ from itertools import pairwise
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Explained, Weighed
+from triage.core.log.authors import silent_of, whose
 from triage.core.log.candidates import Candidate, candidates
 from triage.core.log.clock import seconds
 from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
-from triage.core.log.endings import BIND, Ending, is_native, is_panic, is_peer_gone, is_standstill
+from triage.core.log.endings import (
+    BIND,
+    Ending,
+    is_native,
+    is_panic,
+    is_peer_gone,
+    is_standstill,
+)
 from triage.core.log.evidence import Generation, source_of
 from triage.core.log.ranks import members, resolved
 from triage.core.records import dataclass, field
 
 _FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
+_MESSAGE = 3  # lines that the message of an exception may go on for behind an empty one
 _SAID = 12  # candidates named of a step
 _NEARBY = 200  # lines above the end of a process in which its reason is looked for
 _SKEW = 2.0  # seconds by which clocks of two sources may differ
@@ -207,7 +216,17 @@ def _first_alike(root: Candidate, left: Sequence[Candidate]) -> Candidate:
         and c.strength <= 1
         and c.echo == root.echo
     ]
-    return min([root, *alike], key=lambda c: c.line)
+    first = min([root, *alike], key=lambda c: c.line)
+    if first.tb is not None or first.cause is None:
+        return first
+    # A message may go on behind an empty line: the exception says the same, and first.
+    own = (
+        c
+        for c in left
+        if c.tb is not None and c.cause is first.cause and c.rank == first.rank
+        if 0 < first.line - c.line <= _MESSAGE
+    )
+    return max(own, key=lambda c: c.line, default=first)
 
 
 def _key(c: Candidate, place: float, *, certain: bool) -> tuple[object, ...]:
@@ -408,15 +427,12 @@ def _fall_back(
     """
     alive = [c for c in aside if not c.passed and not is_standstill(c.text)]
     echoes = [c for c in alive if c.echo]
-    tags = set(members(generation.tags))
-    heard = {c.rank for c in echoes}
-    silent = sorted(tags - heard)
-    few = len(tags) >= 3 and 0 < len(silent) <= max(1, len(tags) // 4)  # noqa: PLR2004
-    if few and "main" not in heard:
+    silent = silent_of(echoes, generation)
+    if silent and "main" not in {c.rank for c in echoes}:
         if all(is_peer_gone(c.text) for c in echoes):
-            return tuple(silent)
+            return silent
         ranking.back("nothing else is left", echoes)
-        return tuple(silent)
+        return silent
     died = generation.of(Ending.DEATH)
     trouble = [c for c in alive if c.trouble] if died or echoes else []
     tracebacks = [c for c in echoes if c.tb is not None and not _is_parents(c)]
@@ -456,7 +472,7 @@ def _finish(
         root=root,
         same=tuple(same),
         others=tuple(others.values()),
-        silent=silent,
+        silent=silent or whose(root, everything, generation),
         woven=_woven(root, generation),
         echoed=echoed,
         cascade=cascade,

@@ -61,12 +61,17 @@ def diagnose(
         finder: Makes what finds the literals of the causes; the answer is the same with any.
     """
     matcher = matcher_of(causes, FIXED)
-    gatherer, _ = read(
-        chunks, matcher, lambda generation: _fails(generation, matcher.causes), finder=finder
-    )
+    findings: list[Finding] = []
+
+    def failed(generation: Generation) -> bool:
+        findings.append(find(generation, matcher.causes))
+        return _fails(generation, findings[-1])
+
+    gatherer, _ = read(chunks, matcher, failed, finder=finder)
     generation = gatherer.generation
     ready = _ready(generation)
-    finding = find(generation, matcher.causes)
+    # Of a start that failed nothing was read after it was judged.
+    finding = findings[-1] if gatherer.over else find(generation, matcher.causes)
     steps = finding.explain
     if outcome and finding.root and _only_logged(finding.root) and _is_hung(outcome):
         finding = Finding()
@@ -84,18 +89,17 @@ def diagnose(
     if seen == "hung" and finding.root is None:
         return _hung(replace(diagnosis, outcome=seen), generation, hang, known=outcome is not None)
     if seen == "failed" or finding.root is not None:
-        failed = _failed(diagnosis, generation, finding, table, outcome)
+        diagnosis = _failed(diagnosis, generation, finding, table, outcome)
         root = finding.root
-        if root is not None and _cut(failed, generation, root):
-            failed = _doubted(failed, root, matcher.causes)
-        return failed
+        if root is not None and _cut(diagnosis, generation, root):
+            diagnosis = _doubted(diagnosis, root, matcher.causes)
+        return diagnosis
     phase = "serving" if ready else generation.timeline.furthest()
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
 
 
-def _fails(generation: Generation, causes: Sequence[Cause]) -> bool:
+def _fails(generation: Generation, finding: Finding) -> bool:
     """Whether this start of the engine failed, so that what follows is a restart."""
-    finding = find(generation, causes)
     fatal = finding.root is not None and finding.root.strength == 0
     if _ready(generation) and not fatal and not _died(generation, after=generation.ready):
         return False

@@ -291,6 +291,7 @@ _FATAL = _Any(
     (r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
     (r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed", "], thread: ["),
     (r"^[\w./+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
+    (r"^Memory access fault by GPU node-\d+ ", "fault by GPU"),
 )
 _ABORT = _Any(
     (r"^(?:Fatal Python error: )+", "Fatal Python error: "),
@@ -357,7 +358,7 @@ LITERALS = frozenset(
         "core dump", "before crash", "destroy_process_group", "resource_tracker", "Shutting down",
         "shutdown", "Finished server", "Gracefully", "SIGTERM", "SIGINT", "error: ", "[Errno 98]",
         "Fatal Python", "terminate called", "Segmentation fault", "Bus error", "container-cli",
-        "Possible s", "OOM killer", "No module named", "module specification",
+        "Possible s", "OOM killer", "No module named", "module specification", "fault by GPU",
         "died unexpectedly", "Killed", "Terminated", "Aborted", "erver process ", "ActorDied",
         "The actor ", "Main process exited", "Failed with result", "Control process exited",
         "slurmstepd", "srun: error", "mpirun", "prterun", "PRTE", "exitcode", "Root Cause (first",

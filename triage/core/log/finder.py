@@ -19,6 +19,7 @@ _EARLY = 1 << 15  # bytes of a very long line that are searched first
 _LONG_WORDS = 1 << 16  # bytes of different words in a part, beyond which there is a long one
 _PART = 1 << 16  # bytes that Plain searches at a time
 _MOST = 2048  # marks that Marker holds at a time
+_FEW = 1 << 12  # bytes in which line ends are counted one by one
 
 
 class Mark(NamedTuple):
@@ -90,6 +91,9 @@ class Finder(Protocol):
 
         It may end early, at a line's start, so that a list of marks stays short.
         """
+
+    def line_ends(self, block: bytes, start: int, stop: int) -> int:
+        """How many LFs are in `block[start:stop]`."""
 
     def close(self) -> None:
         """Give back what it holds; it finds nothing afterwards."""
@@ -169,6 +173,14 @@ class Plain:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+    def line_ends(self, block: bytes, start: int, stop: int) -> int:
+        """See Finder."""
+        if stop - start < _FEW:
+            return block.count(b"\n", start, stop)
+        # Replacing is four times as fast as counting, which goes byte by byte.
+        part = block[start:stop]  # no copy where it is the whole block
+        return len(part) - len(part.replace(b"\n", b""))
 
     def scan(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         """See Finder."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from triage.core.log.lines import bare
+from triage.core.log.own_format import own_format
 from triage.core.regex import regex
 
 SAMPLE = 1 << 16  # bytes from the start that are looked at
@@ -66,6 +67,8 @@ def learned(chunks: Iterable[bytes]) -> tuple[re.Pattern[str] | None, Iterator[b
 def prefix_of(head: bytes) -> re.Pattern[str] | None:
     """The pattern of what stands in front of nearly every line; None if nothing foreign does."""
     head = head[:SAMPLE]
+    if (own := own_format(head, bare)) is not None:
+        return own
     # A time in brackets before a frame: an engine's own records have none there.
     if b']   File "' in head and _STAMPED_FRAME.search(head) is not None:
         return re.compile(_STAMP)

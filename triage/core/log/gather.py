@@ -19,6 +19,7 @@ from triage.core.log.lines import Line, as_printed, parts, peel
 from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
 from triage.core.log.reading import KERNELS, SIZES, WHAT, Found, Reading, reader_of
+from triage.core.log.repeats import repeats_of
 from triage.core.log.restarts import is_again, launch_name
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
@@ -80,8 +81,9 @@ class Gatherer:
     ) -> None:
         self.hungry = False
         self._foreign = foreign
-        own = tuple(text.encode() for text in landmarks.FREQUENT)
+        own = landmarks.FREQUENT_RAW
         self.frequent: Sequence[bytes] = tuple(dict.fromkeys((*own, *matcher.frequent)))
+        self._in_start = self.frequent
         self.awaited: Sequence[bytes] = ()
         self.generation = Generation()
         self.engine = "unknown"
@@ -99,6 +101,7 @@ class Gatherer:
         self._tracebacks = Tracebacks()
         self._taken = 0  # finished tracebacks that the generation has
         self._reader = reader_of(matcher)
+        self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
         self._doubts: tuple[str, ...] = ()  # texts of which one is in a line that refutes one
         self._fed = 0  # the last line that was of interest, or part of a traceback
@@ -110,25 +113,46 @@ class Gatherer:
         if self.over:
             self._later(raw, number)
             return
-        text = None if hits else as_printed(raw)
-        if text is None:
-            if not self.hungry and seen and self._reader.only_a_name(raw, seen):
-                return
-            if seen:
-                self._fed = number
-            for line in parts(raw, offset, number, hits, self._foreign):
-                self._line(line, seen, None)
-        else:
+        said: Reading | None
+        known = None if hits or self._foreign else self._repeats.get(raw, offset, number)
+        if known is not None:
+            line, said = known
+        elif (text := None if hits else as_printed(raw)) is not None:
             line = peel(text, offset, number, self._foreign)
-            said = None  # of resolved arguments, which are long and never come again
-            if line.text.find(landmarks.DUMP, 0, _BEFORE_DUMP) < 0:
-                said = self._reader.read(line.text, seen, whole=True)
-                if said.only_kernel and not self.hungry and self._reader.only_a_name(raw, seen):
-                    return
-            if seen:
-                self._fed = number
-            self._line(line, seen, said)
+            said = self._read(line, seen, whole=True)
+            if said is not None and self._foreign is None:
+                self._repeats.add(raw, line, said)
+        else:
+            self._parts(raw, offset, number, hits, seen)
+            return
+        lone = said is not None and said.only_kernel and not self.hungry
+        if lone and self._reader.only_a_name(raw, seen):
+            return
+        if seen:
+            self._fed = number
+        self._line(line, said)
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+
+    def _parts(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
+    ) -> None:
+        """A physical line that is long, redrawn or in a record."""
+        if not self.hungry and seen and self._reader.only_a_name(raw, seen):
+            return
+        if seen:
+            self._fed = number
+        for line in parts(raw, offset, number, hits, self._foreign):
+            self._line(line, self._read(line, seen, whole=False))
+            if self.over:
+                return
+        self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+
+    def _read(self, line: Line, seen: Collection[int], *, whole: bool) -> Reading | None:
+        """What the line says; None of resolved arguments, which are long and come once."""
+        at = line.text.find(landmarks.DUMP, 0, _BEFORE_DUMP)
+        if at == 0 or (at > 0 and START.match(line.text, at)):
+            return None
+        return self._reader.read(line.text, seen, whole=whole)
 
     def _later(self, raw: bytes, number: int) -> None:
         """A line of a later start: only how many there are, and whether one came up."""
@@ -145,37 +169,38 @@ class Gatherer:
                 tb.line, tb.text = tb.head, f"{tb.header} {HEAD}".strip()
                 self._add(tb)
 
-    def _line(self, line: Line, seen: Collection[int], said: Reading | None) -> None:
-        """One visible part of a line; `said` is what its text says, if that is known yet."""
-        text = line.text
+    def _line(self, line: Line, said: Reading | None) -> None:
+        """One visible part of a line, and what its text says; None of resolved arguments."""
+        text, generation = line.text, self.generation
         if self._gone and source_of(line.wrapper) in self._gone:
             self._later(text.encode("utf-8", "replace"), line.number)
             return
-        self.simulated |= line.simulated
+        if line.simulated:
+            self.simulated = True
         if self.first_time is None and line.time is not None:
             self.first_time = line.time
-        if "triage.replay: " in text and (found := _REPLAY.search(text)) is not None:
+        if said is None:
+            self._engine(text)
+            generation.seen(line)
+            self._dump(line._replace(text=text[text.index(landmarks.DUMP) :]))
+            return
+        if said.replay and (found := _REPLAY.search(text)) is not None:
             self.provenance = found["entry"] or self.provenance
             self.refused = found["no"] or self.refused
             return
-        self._engine(text)
-        self.generation.seen(line)
-        if (at := text.find(landmarks.DUMP, 0, _BEFORE_DUMP)) >= 0 and (
-            at == 0 or START.match(text, at)
-        ):
-            self._dump(line._replace(text=text[at:]))
-            return
-        if said is None:
-            said = self._reader.read(text, seen, whole=False)
+        if said.names:
+            self._engine(text)
+        generation.seen(line)
         tb = self._tracebacks.feed(line)
         self._collect()
         if tb is None:
-            self._record(line, said)
+            if said.event or generation.stop or generation.broken:
+                self._record(line, said)
         else:
             self._fed = line.number
             if tb.native:
                 tb = None  # its frames are no message of an exception
-        if not self.over and (tb is not None or said.matches or self._open):
+        if (said.matches or tb is not None or self._open) and not self.over:
             self._match(line, said, tb)
 
     def _engine(self, text: str) -> None:
@@ -199,7 +224,8 @@ class Gatherer:
         self.engine = "sglang"
         generation.streams.add(name)
         # The names of engines have been read by now, where they tell a version.
-        self.frequent = tuple(text for text in self.frequent if text not in _ENGINES)
+        self._in_start = tuple(text for text in self._in_start if text not in _ENGINES)
+        self.frequent = self._in_start
         generation.add_dump(line)
         generation.timeline.mark(line, "config-load")
 
@@ -223,6 +249,7 @@ class Gatherer:
         self._taken = 0
         self._open.clear()
         self.awaited, self._doubts = (), ()
+        self.frequent = self._in_start
 
     def _record(self, line: Line, said: Reading) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
@@ -249,6 +276,8 @@ class Gatherer:
             generation.ready = generation.readies[source_of(line.wrapper)] = line.number
             # A server that came up does not hang in its start.
             self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
+            wanted = (*landmarks.FREQUENT_RAW, *self._matcher.frequent_once_up())
+            self.frequent = tuple(text for text in self._in_start if text in wanted)
         kind = said.ending
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
@@ -263,7 +292,7 @@ class Gatherer:
             tb = None  # not the message of "a child died", but what stands below it
         found: Found = said.found
         if found or said.kernel or tb is not None:
-            found = found | self._reader.harmless(said, text)
+            found = self._reader.every(said, text)
         for index, captures in found.items():
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))

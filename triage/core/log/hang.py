@@ -13,9 +13,13 @@ from triage.core.log.candidates import Candidate, eligible
 from triage.core.log.clock import seconds
 from triage.core.log.endings import Ending, is_standstill, is_timeout
 from triage.core.log.evidence import Generation
+from triage.core.log.landmarks import Reached
+from triage.core.log.ranks import members, resolved
+from triage.core.phases import order
 
 # Seconds without a landmark after which a stop means that somebody waited in vain.
 _PATIENCE, _SLOW_PATIENCE, _OUTER = 600, 1800, 60
+_FEW = 4  # of so many ranks one may be behind
 _SLOW = frozenset(
     ("model-construct", "weight-load", "memory-profiling", "graph-capture",
      "flashinfer-autotune", "prefill-graph-capture", "draft-worker-init")
@@ -83,7 +87,10 @@ def waited_in_vain(generation: Generation) -> bool:
 
 
 def no_progress(generation: Generation) -> Candidate | None:
-    """The line that says that nothing happens (a watchdog's), else the last landmark."""
+    """The line that says that nothing happens (a watchdog's), else the last landmark.
+
+    Where few ranks are behind all others, it is theirs: the others wait for them.
+    """
     last = generation.timeline.last
     since = last.line.number if last else 0
     watchdog = [
@@ -92,6 +99,8 @@ def no_progress(generation: Generation) -> Candidate | None:
         if is_standstill(line.text) and line.number > since
     ]
     watchdog.sort(key=lambda line: "Scheduler" not in line.text)  # the others wait for it
+    if not watchdog:
+        last = _behind(generation) or last
     line = watchdog[0] if watchdog else (last.line if last else None)
     if line is None:
         return None
@@ -99,3 +108,22 @@ def no_progress(generation: Generation) -> Candidate | None:
         line=line.number, offset=line.offset, rank=line.rank, time=line.time, text=line.text,
         phase=last.phase if last else "unknown", strength=1,
     )  # fmt: skip
+
+
+def _behind(generation: Generation) -> Reached | None:
+    """The last landmark of the few ranks that all others have left behind; None if there are none.
+
+    A landmark that one rank prints for all leaves most behind, so they have to be few.
+    """
+    tags = set(members(generation.tags))
+    last: dict[str, Reached] = {}
+    for step in generation.timeline.steps:
+        if (rank := resolved(step.rank, generation.tags)) in tags:
+            last[rank] = step
+    if len(last) < len(tags) or len(tags) < _FEW:
+        return None
+    least = min(order(step.phase) for step in last.values())
+    slow = [step for step in last.values() if order(step.phase) == least]
+    if len(slow) > len(tags) // _FEW:
+        return None
+    return max(slow, key=lambda step: step.line.number)

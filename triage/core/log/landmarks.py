@@ -74,6 +74,7 @@ _LAUNCHER = "launch_server.py"
 
 # In much of what a healthy server writes: such lines are read only near others (scan.Sink).
 FREQUENT = ("Prefill batch", "sglang", "vLLM")
+FREQUENT_RAW = tuple(text.encode() for text in FREQUENT)
 # uvicorn colours the level, so that in the raw bytes it does not stand before its text.
 LITERALS = frozenset(
     {start.removeprefix("INFO:     ") for start, phase in _STARTS if phase}

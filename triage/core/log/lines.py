@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
@@ -65,6 +64,7 @@ _VLLM_LEVEL = regex(
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _DATED = regex(rf"{_ISO} ")
+_TIMED = regex(_ISO)
 # What stands in front of a line: kind -> pattern, with a group for what it names or when it was.
 _WRAPPERS = {
     "cri": regex(rf"({_ISO}) (?:stdout|stderr) [FP](?: |$)", needs=(" std",)),
@@ -89,7 +89,6 @@ _WRAPPERS = {
 }
 _BAR = 108  # characters in which the bar of `docker compose` stands
 _COLON = 10  # and the colon of srun
-_REPEATED = 400  # characters of a line without a time that may come again
 
 
 def bare(raw: bytes) -> str:
@@ -299,31 +298,19 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
     return text, time, rank, wrapper, simulated
 
 
-_Peeled = tuple[str | None, str, str, str, bool, bool]  # a Line but for its place
-
-
 def peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -> Line:
     """One Line of one visible part: wrappers off, rank and time read."""
-    if foreign is None:
-        if not text.startswith("[20"):
-            known = _remembered if len(text) <= _REPEATED else _peeled
-            return Line(offset, number, *known(text, None))
-        # As an engine prints it, with nothing in front.
-        if (head := _HEAD.match(text)) is not None and not _bracketed(text):
-            time, rank, text = _headed(head, "main")
-            if rank == "main":
-                rank = _numbered(text) or rank
-            return Line(offset, number, time, rank, text, "", simulated=False, headed=True)
-    return Line(offset, number, *_peeled(text, foreign))
-
-
-def _peeled(text: str, foreign: re.Pattern[str] | None) -> _Peeled:
     text, time, rank, wrapper, simulated = _unwrap(text)
+    headed = False
     if foreign is not None and (found := foreign.match(text)) is not None:
+        if foreign.groupindex:  # a record of the user's own form (own_format.py)
+            named = found.groupdict()
+            rank, headed = (named.get("tag") or rank).replace(",", " ").strip(), True
+            at = _TIMED.search(found[0])
+            time = time or (at and at[0])
         text, inner_time, inner, more, _ = _unwrap(text[found.end() :])
         time, wrapper = time or inner_time, f"{wrapper} {more}".strip()
         rank = inner if inner != "main" else rank
-    headed = False
     if text[:1] == "[" and (head := _HEAD.match(text)) is not None:
         headed = True
         time, rank, text = _headed(head, rank)
@@ -334,12 +321,9 @@ def _peeled(text: str, foreign: re.Pattern[str] | None) -> _Peeled:
         rank, headed, text = gpu[1], True, text[gpu.end() :]
     elif text[:1] == "[" and _KERNEL_HEAD.match(text) is not None:
         headed = True
-    if rank == "main" and (tag := _numbered(text)):
+    if rank == "main" and (tag := numbered(text)):
         rank, headed = tag, True
-    return _iso(time), rank, text, wrapper, simulated, headed
-
-
-_remembered = lru_cache(maxsize=2048)(_peeled)  # frames, source lines, messages come again
+    return Line(offset, number, _iso(time), rank, text, wrapper, simulated, headed)
 
 
 def _headed(head: re.Match[str], rank: str) -> tuple[str | None, str, str]:
@@ -350,7 +334,7 @@ def _headed(head: re.Match[str], rank: str) -> tuple[str | None, str, str]:
     return _iso(head["time"]), head["tag"].strip() or rank, text
 
 
-def _numbered(text: str) -> str:
+def numbered(text: str) -> str:
     """The device or global rank that a library names in front, "" if none does."""
     if "NCCL " in text and (nccl := _NCCL_HEAD.match(text)) is not None:
         return f"gpu{nccl[1]}"

@@ -6,17 +6,21 @@ Not: the reason (diagnose.py); this only says that waiting is pointless.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from triage.core.causes import Cause, Role, Severity
 from triage.core.log import endings, landmarks, ranks
 from triage.core.log.endings import FATAL_HEADS, Ending, ending
 from triage.core.log.finder import Compile, Plain
+from triage.core.log.framing import SAMPLE, prefix_of
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line, clean
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import HEAD
+
+_FIRST = 1 << 10  # bytes after which a prefix is looked for; again whenever there are twice as many
 
 
 class Live:
@@ -32,23 +36,41 @@ class Live:
     frequent = tuple(text.encode() for text in landmarks.FREQUENT[:1])
 
     def __init__(self, causes: Sequence[Cause] = (), *, finder: Compile = Plain) -> None:
-        self.phase = "unknown"
-        self.ready_line = 0
-        self.fatal_line = 0
         fatal = [
             c for c in causes if c.severity is Severity.FATAL and c.role is Role.ROOT and not c.hang
         ]
         self._matcher = Matcher(fatal, landmarks.LITERALS | endings.LITERALS | {HEAD})
         self._of_endings = self._matcher.numbers(endings.LITERALS)
+        self._finder = finder(self._matcher.literals)
+        self._foreign: re.Pattern[str] | None = None
+        self._head: bytes | None = b""  # until it is known what stands in front of the lines
+        self._learn_at = _FIRST
+        self._begin()
+
+    def _begin(self) -> None:
+        self.phase = "unknown"
+        self.ready_line = 0
+        self.fatal_line = 0
         self._timeline = Timeline()
         self._stopped = False
         self._heard: set[str] = set()  # labels of the ranks that failed, or were told to have died
-        self._scanner = Scanner(
-            finder(self._matcher.literals), self, every_line=self._matcher.every_line
-        )
+        self._scanner = Scanner(self._finder, self, every_line=self._matcher.every_line)
 
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
+        if self._head is not None:
+            self._head += raw
+            if len(self._head) >= self._learn_at:
+                head = self._head
+                self._learn_at = 2 * len(head)
+                if len(head) >= SAMPLE:
+                    self._head = None
+                self._foreign = prefix_of(head[: head.rfind(b"\n") + 1])
+                if self._foreign is not None:
+                    # What was read of it before was read with the prefix in front.
+                    self._head = None
+                    self._begin()
+                    raw = head
         self._scanner.feed(raw)
 
     def unheard(self) -> frozenset[str]:
@@ -61,7 +83,7 @@ class Live:
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One interesting line, from the scanner."""
-        for line in clean(raw, offset, number, hits):
+        for line in clean(raw, offset, number, hits, self._foreign):
             self._line(line, seen)
 
     def _line(self, line: Line, seen: Collection[int]) -> None:

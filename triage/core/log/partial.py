@@ -80,6 +80,9 @@ class Joined:
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
     ) -> None:
         """One physical line, from the scanner."""
+        if not self._open and not raw.startswith(_DOCKER) and raw.find(b" std", 19, 60) < 0:
+            self._sink.take(raw, offset, number, hits, seen)  # as nearly all
+            return
         piece = _piece(raw, short=bool(self._open))
         if piece is None or (not piece.more and piece.stream not in self._open):
             wanted = not self._open or self._sink.hungry or bool(seen)
@@ -120,7 +123,7 @@ def _piece(raw: bytes, *, short: bool) -> _Piece | None:
     """What the line is, if it has the shape of a runtime's record; `short` ones count, too."""
     if raw.startswith(_DOCKER):
         return _docker(raw) if short or len(raw) >= _LONG else None
-    if raw[19:60].find(b" std") < 0 or (found := _CRI.match(raw)) is None:
+    if raw.find(b" std", 19, 60) < 0 or (found := _CRI.match(raw)) is None:
         return None
     return _Piece(found["stream"], found["kind"] == b"P", found.end(), len(raw))
 

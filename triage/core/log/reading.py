@@ -35,8 +35,9 @@ _TROUBLE = regex(
 _TROUBLED = regex(_TROUBLE.pattern.encode(), re.IGNORECASE)
 KERNELS = ("rtllm", "eep_gemm", "eepGEMM", "ll_reduce", "ll-reduce", "ll reduce", "NVLS", "nvls",
            "llegal memory", "utlass", "arlin", "ulticast")  # fmt: skip
-WHAT, SIZES = "what():", "tensor_parallel_size"
+WHAT, SIZES, REPLAY = "what():", "tensor_parallel_size", "triage.replay: "
 _EVENTS = (*landmarks.READY, WHAT, SIZES)
+_NAMES = ("sglang", "vLLM", "version")
 
 Found = dict[int, dict[str, str]]  # index of a cause -> what its pattern captured
 
@@ -46,10 +47,11 @@ class Reading:
     """What one text says.
 
     `phase` is that of a landmark, "" if it is none; `found` are the causes that it may show,
-    `harmless` those that are none, known once they are asked for; `supported` the causes that
-    it bears out. `kernel` says that it names a kernel, `only_kernel` that nothing else in it
-    is looked for, `blames` that something went wrong there. `event` says that it is more than
-    a match: a landmark, an ending, a size, a message of C++.
+    `every` these and those that are none, known once they are asked for; `supported` the causes
+    that it bears out. `kernel` says that it names a kernel, `only_kernel` that nothing else in
+    it is looked for, `blames` that something went wrong there. `matches` says that there is any
+    of this; `event` that it is more: a landmark, an ending, a size, a message of C++; `names`
+    that it may name an engine, `replay` that the simulated one speaks of itself.
     """
 
     phase: str
@@ -59,13 +61,11 @@ class Reading:
     kernel: bool
     only_kernel: bool
     blames: bool
+    matches: bool
     event: bool
-    harmless: Found | None = None
-
-    @property
-    def matches(self) -> bool:
-        """Whether it says anything of a cause or a kernel."""
-        return bool(self.found or self.supported or self.kernel)
+    names: bool
+    replay: bool
+    every: Found | None = None
 
 
 class Reader:
@@ -116,14 +116,17 @@ class Reader:
             kernel=kernel,
             only_kernel=kernel and self._of_kernels.issuperset(here),
             blames=kernel and _blames_kernel(text),
+            matches=bool(found or supported or kernel),
             event=bool(phase) or kind is not None or any(event in text for event in _EVENTS),
+            names=any(name in text for name in _NAMES),
+            replay=REPLAY in text,
         )
 
-    def harmless(self, said: Reading, text: str) -> Found:
-        """The causes that are none which the text shows: the line is harmless."""
-        if said.harmless is None:
-            said.harmless = dict(self.matcher.benign(text))
-        return said.harmless
+    def every(self, said: Reading, text: str) -> Found:
+        """What the text may show, and what says that it is harmless."""
+        if said.every is None:
+            said.every = said.found | dict(self.matcher.benign(text))
+        return said.every
 
     def only_a_name(self, raw: bytes, seen: Collection[int]) -> bool:
         """Whether a line names a kernel and no trouble, as hundreds do in a healthy start."""

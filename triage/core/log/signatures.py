@@ -230,6 +230,16 @@ class Matcher:
             self._numbered[key] = frozenset(known[text] for text in key if text in known)
         return self._numbered[key]
 
+    def frequent_once_up(self) -> tuple[bytes, ...]:
+        """Of `frequent`, what is wanted once the server came up and hangs in its start no more."""
+        patterns = [self._patterns[n] for n in self._near]
+        needs = [p.needs for p in patterns if not self.causes[p.cause].hang]
+        return tuple(
+            part.encode()
+            for part in self._ordinary
+            if any(part in t for some in needs for t in some)
+        )
+
     def match(
         self, text: str, seen: Collection[int] | None = None
     ) -> Iterator[tuple[int, dict[str, str]]]:

@@ -57,6 +57,10 @@ def why(belief: Belief, decision: Decision, problem: Problem) -> str:
             )
         case "again":
             lead = "Once more: two answers contradict each other, and this one may be luck."
+        case "confirm":
+            lead = (
+                f"Once more, as launches often miss a failure here: does it start again? {worth}."
+            )
         case "beside":
             lead = "At the same time: it tells most beside the others."
         case "between":

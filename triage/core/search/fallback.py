@@ -25,10 +25,14 @@ class _Ask(Exception):  # noqa: N818  no error: the launch that is needed next
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The next launch, or None and the failing sets that were reduced to the end."""
+    """The next launch, or None and the failing sets that were reduced to the end.
+
+    `whole` is False where there was too much to look at, so that nothing is proved.
+    """
 
     probe: int | None
     sets: tuple[int, ...] = ()
+    whole: bool = True
 
 
 class _Reducer:
@@ -128,4 +132,5 @@ def _reduce(
             found.append(Bar(work.shrink(open_)))
     except _Ask as ask:
         return Reduced(ask.mask)
-    return Reduced(None, tuple(bar.mask for bar in found))
+    # The baseline is always left over, so without `above` nothing left says: too much to look at.
+    return Reduced(None, tuple(bar.mask for bar in found), whole=every or open_ is not None)

@@ -21,6 +21,7 @@ from triage.core.search.joint import NEVER, UNSEEN
 
 TRUTHS = 10  # likeliest ones of which the proof is thought through
 PROOF = 0.9  # what a failing set that bars all that is better saves
+OFTEN, SURER = 0.08, 0.98  # from so many misses on, so sure of each of two things
 ALONE = 0.9  # a suspect that fails alone
 LIKELY = 0.2  # a suspect that the answers are said to point at
 SUSPECTS = 12  # so many suspects are tried alone
@@ -34,7 +35,7 @@ class Decision:
 
     `kind`: finish (probably the best configuration), split, cause (a suspect alone), bar (a
     failing set that rules out what is better), less (a failing set without one of its flags),
-    again (a repetition), audit, reduce.
+    again (a repetition), confirm (the best has to start once more), audit, reduce.
     """
 
     mask: int | None
@@ -63,7 +64,10 @@ def best(belief: Belief, stop: str) -> Decision | None:
         return Decision(None, level="proved")
     if not belief.explained:
         return None
-    settled = belief.better <= 1 - SURE and belief.best is not None
+    doubt = _doubt(belief)
+    settled = belief.better <= doubt and belief.best is not None
+    if settled and belief.evidence.noise and 1 - belief.starts > doubt:
+        return Decision(belief.best, kind="confirm")
     if settled and (stop != "proved" or belief.evidence.noise):
         return Decision(None, level="97%")
     actions = belief.actions
@@ -71,7 +75,7 @@ def best(belief: Belief, stop: str) -> Decision | None:
     aim, finishing = None, set[int]()
     if not settled:
         had = -np.inf if belief.best is None else space.value(belief.best)
-        aim = Aim(actions.best, had, 1 - SURE, Worth(space))
+        aim = Aim(actions.best, had, doubt, Worth(space))
         few = zip(actions.mask[:12].tolist(), actions.value[:12].tolist(), strict=True)
         finishing = {mask for mask, value in few if value > had + CLOSE}
     region, stays = actions.region, 0
@@ -93,6 +97,15 @@ def best(belief: Belief, stop: str) -> Decision | None:
         return None
     kind = "finish" if probe.mask in finishing else "bar" if probe.mask in gains else "split"
     return Decision(probe.mask, kind=kind, bits=probe.bits, open=left)
+
+
+def _doubt(belief: Belief) -> float:
+    """How likely something better may start, and the best may fail after all, at the end.
+
+    Misses are of some causes, not of all alike: where they are many, launches say less than
+    their mean rate does.
+    """
+    return 1 - (SURER if belief.evidence.noise.miss >= OFTEN else SURE)
 
 
 def regions(belief: Belief, goal: str) -> Ints:

@@ -290,7 +290,7 @@ def _reduced(known: Known, belief: Belief) -> Decision:
     if step.probe is not None and _may(known, belief, step.probe):
         return Decision(step.probe, kind="reduce")
     # Reducing tells no failure from another: one that hides behind another one is not found.
-    proved = step.probe is None and known.problem.goal != "all"
+    proved = step.probe is None and step.whole and known.problem.goal != "all"
     return Decision(None, level="proved" if proved else "seen")
 
 

@@ -19,8 +19,9 @@ from triage.core.wording import settings
 
 Keys = frozenset[str]
 # How often a cause takes four flags. Public reports name one or two nearly always; who
-# searches a cause itself pays for a large one with many launches, so there it is weighed more.
-RARE, LARGE = 0.03, 0.10
+# searches a cause itself pays for a large one with many launches, so there it is weighed more;
+# less so among fewer than MANY flags, where a large one is soon found.
+RARE, LARGE, MANY = 0.03, 0.10, 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,7 @@ def space_of(problem: Problem) -> Space:
         excluded=tuple(dict.fromkeys(rules.excluded)),
         repairs=sum(1 << j for j in range(rules.wanted, size)),
         full=sum(1 << j for j in range(size) if j not in rules.barred),
-        large=LARGE if problem.goal == "first" else RARE,
+        large=LARGE * min(1.0, size / MANY) if problem.goal == "first" else RARE,
         suspicion=tuple(max(0.1, min(8.0, suspicion.get(key, 1.0))) for key in rules.place),
     )
 
