@@ -86,7 +86,10 @@ _DEATH = _Any(
     ".service: Failed with result",
     "Control process exited, code=",
     "Main process exited, code=",
-    (r"^(?:srun|slurmstepd): error: (?!Detected |\*\*\* |Unable to |Task launch ).*(?:[Tt]ask|STEP|step)", ": error: "),
+    (
+        r"^(?:srun|slurmstepd): error: (?!Detected |\*\*\* |Unable to |Task launch ).*(?:[Tt]ask|STEP|step)",
+        ": error: ",
+    ),
     "PRTE has lost",
     "mpirun has exited due to process",
     "mpirun noticed that process",
