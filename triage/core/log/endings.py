@@ -87,7 +87,8 @@ _DEATH = _Any(
     "Control process exited, code=",
     "Main process exited, code=",
     (
-        r"^(?:srun|slurmstepd): error: (?!Detected |\*\*\* |Unable to |Task launch ).*(?:[Tt]ask|STEP|step)",
+        r"^(?:srun|slurmstepd): error: (?!Detected |\*\*\* |Unable to |Task launch )"
+        r".*(?:[Tt]ask|STEP|step)",
         ": error: ",
     ),
     "PRTE has lost",
