@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from _thread import _local as local  # where `threading` has it from
 from collections.abc import Sequence
 
 from triage.cli.postponed import postpone, stand_ins
@@ -14,7 +15,12 @@ from triage.cli.postponed import postpone, stand_ins
 gc.set_threshold(100_000)
 postpone("inspect")  # a third of what click takes; only help needs it
 # A third of the rest is for sorts of options that no command has, and for help and errors.
-with stand_ins(uuid=("UUID",), datetime=("datetime",), gettext=("gettext", "ngettext")):
+with stand_ins(
+    uuid=("UUID",),
+    datetime=("datetime",),
+    gettext=("gettext", "ngettext"),
+    threading={"local": local},
+):
     import click
 
 from triage.cli import console

@@ -46,9 +46,10 @@ class _Postponed(ModuleType):
 
 
 @contextmanager
-def stand_ins(**names: tuple[str, ...]) -> Iterator[None]:
+def stand_ins(**names: tuple[str, ...] | dict[str, object]) -> Iterator[None]:
     """Let what is imported meanwhile have these names of modules without running those.
 
+    A module is given by names, or with the true things behind them where they are known.
     Whoever takes one keeps a stand-in, which fetches the true thing when it is called, asked
     for something or compared with. Who wants another name gets it from the module itself.
     """
@@ -65,10 +66,10 @@ def stand_ins(**names: tuple[str, ...]) -> Iterator[None]:
 class _Stub(ModuleType):
     """A module with a few names."""
 
-    def __init__(self, name: str, names: tuple[str, ...]) -> None:
+    def __init__(self, name: str, names: tuple[str, ...] | dict[str, object]) -> None:
         super().__init__(name)
         for one in names:
-            setattr(self, one, _StandIn(name, one))
+            setattr(self, one, names[one] if isinstance(names, dict) else _StandIn(name, one))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -48,11 +48,16 @@ class Rows(Mapping[str, FlagSpec]):
         self._by_name = {row["name"]: row for row in rows}
         self._made: dict[str, FlagSpec] = {}
 
-    def usual(self, name: str) -> tuple[Style, Default]:
-        """Style and default of a flag."""
-        row = self._by_name[name]
-        default = row.get("default")
-        return row.get("style", "value"), tuple(default) if isinstance(default, list) else default
+    def usuals(self, fields: Mapping[str, str]) -> dict[str, tuple[Style, Default]]:
+        """Style and default by field, of flags that are given by field and name."""
+        rows = {field: self._by_name[name] for field, name in fields.items()}
+        return {
+            field: (
+                row.get("style", "value"),
+                tuple(default) if isinstance(default := row.get("default"), list) else default,
+            )
+            for field, row in rows.items()
+        }
 
     def __getitem__(self, name: str) -> FlagSpec:
         if name not in self._made:
@@ -79,7 +84,8 @@ def told_of(spec: FlagSpec) -> dict[str, Any]:
 
 def field_of(row: Mapping[str, Any]) -> str:
     """The engine's own name for the flag of a row."""
-    return str(row.get("field") or str(row["name"]).replace("-", "_"))
+    found: str = row.get("field") or row["name"].replace("-", "_")
+    return found
 
 
 def spec_of(row: dict[str, object]) -> FlagSpec:

@@ -140,7 +140,6 @@ class FlagTable:
         self.specs: Mapping[str, FlagSpec] = (
             specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
         )
-        self._sorted: list[str] = []
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
@@ -148,9 +147,8 @@ class FlagTable:
         specs = self.specs
         told = specs.rows if isinstance(specs, Rows) else [told_of(s) for s in specs.values()]
         # An old spelling can share the field of its successor, which then counts.
-        old = [row for row in told if row.get("deprecated")]
-        new = [row for row in told if not row.get("deprecated")]
-        return {field_of(row): str(row["name"]) for row in (*old, *new)}
+        old_first = sorted(told, key=lambda row: not row.get("deprecated"))
+        return {field_of(row): row["name"] for row in old_first}
 
     @cached_property
     def _options(self) -> dict[str, tuple[str, bool]]:
@@ -177,7 +175,7 @@ class FlagTable:
         """Field -> style and default of its flag."""
         specs, fields = self.specs, self.fields
         if isinstance(specs, Rows):
-            return {field: specs.usual(name) for field, name in fields.items()}
+            return specs.usuals(fields)
         return {field: (specs[name].style, specs[name].default) for field, name in fields.items()}
 
     def lookup(self, spelling: str, *, suggest: bool = True) -> Lookup:
@@ -193,19 +191,13 @@ class FlagTable:
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
         if option in self._options:
             return self._meaning(option)
-        from bisect import bisect_left  # noqa: PLC0415  few spellings are no option
-
-        if not self._sorted:
-            self._sorted = sorted(self._options)
-        start = bisect_left(self._sorted, option)
-        end = bisect_left(self._sorted, option + "\U0010ffff", lo=start)
-        match self._sorted[start:end]:
+        match sorted(known for known in self._options if known.startswith(option)):
             case [one]:
                 return self._meaning(one)
             case []:
                 if (successor := self.successors.get(option[2:])) is not None:
                     return Unknown(successor=successor)
-                close = _closest(option, self._sorted) if suggest else []
+                close = _closest(option, sorted(self._options)) if suggest else []
                 return Unknown(tuple(close))
             case several:
                 return Ambiguous(tuple(several))

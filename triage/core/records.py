@@ -181,24 +181,23 @@ def _first_values(
     def init(self: Any, *args: Any, **given: Any) -> None:
         nonlocal made
         made += 1
-        values = dict(zip(names, args, strict=False)) | given if args else given
-        bad = len(values) != len(args) + len(given) or (args and not positions)
-        if made > _OFTEN or bad:
-            complete("__init__")(self, *args, **given)
-            return
-        known = 0
-        for name in names:
-            if name in values:
-                known += 1
-                put(self, name, values[name])
-            elif name in defaults:
-                put(self, name, defaults[name])
-            elif name in factories:
-                put(self, name, factories[name]())
-            else:
-                known = -1
-                break
-        if known != len(values):
+        values = {**defaults, **given}
+        if args:
+            values.update(zip(names, args, strict=False))
+        for name, make in factories.items():
+            if name not in values:
+                values[name] = make()
+        good = len(values) == len(names) and made <= _OFTEN
+        if args:
+            good = good and positions and len(args) <= len(names)
+            good = good and given.keys().isdisjoint(names[: len(args)])
+        if good:
+            try:
+                for name, value in values.items():
+                    put(self, name, value)
+            except AttributeError:  # one of the names is none, so another one is missing
+                good = False
+        if not good:
             complete("__init__")(self, *args, **given)
 
     init.__name__ = "__init__"

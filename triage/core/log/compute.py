@@ -12,7 +12,6 @@ never holds a number that breaks the rule that the message states.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import ceil, floor, gcd
 
 from triage.core.config import Value
 from triage.core.regex import regex
@@ -110,8 +109,20 @@ class _Function:
         self.make, self.least, self.most, self.says = make, least, most, says
 
 
+def _floor(value: float) -> int:
+    """The largest whole number that is not above the value."""
+    return int(value // 1)
+
+
+def _ceil(value: float) -> int:
+    """The least whole number that is not below the value."""
+    return -int(-value // 1)
+
+
 def _gcd(*numbers: float) -> float | None:
     """The largest width that divides all; none where the last, the flag's own, divides already."""
+    from math import gcd  # noqa: PLC0415  the rest needs no C library, which takes a while to load
+
     found = gcd(*(int(n) for n in numbers))
     return found if 0 < found < numbers[-1] else None
 
@@ -148,7 +159,7 @@ def _below(value: float, new: float) -> float | None:
 
 def _ratio(value: float, part: float, whole: float) -> float | None:
     """The value in the ratio of part to whole, a tenth less, to a decimal."""
-    return floor(9 * value * part / whole) / 10 or None if whole > part > 0 else None
+    return _floor(9 * value * part / whole) / 10 or None if whole > part > 0 else None
 
 
 def _part(value: float, count: float) -> float | None:
@@ -157,15 +168,15 @@ def _part(value: float, count: float) -> float | None:
 
 def _scale(value: float, part: float, whole: float) -> float | None:
     """The value in the ratio of part to whole, a tenth less."""
-    return floor(0.9 * value * part / whole) or None if whole > part > 0 else None
+    return _floor(0.9 * value * part / whole) or None if whole > part > 0 else None
 
 
 def _up(value: float, step: float) -> float | None:
-    return ceil(value / step) * step if step else None
+    return _ceil(value / step) * step if step else None
 
 
 def _down(value: float, step: float) -> float | None:
-    return floor(value / step) * step or None if step else None
+    return _floor(value / step) * step or None if step else None
 
 
 def _less(value: float, by: float, least: float = 0.0) -> float | None:
@@ -180,7 +191,7 @@ def _half(value: float, least: float = 1.0) -> float | None:
 
 def _share(part: float, whole: float) -> float | None:
     """The part as a fraction, rounded down to hundredths, with two hundredths to spare."""
-    found = floor(100 * part / whole) / 100 - 0.02 if whole else 0.0
+    found = _floor(100 * part / whole) / 100 - 0.02 if whole else 0.0
     return round(found, 2) if found > 0 else None
 
 

@@ -8,7 +8,6 @@ Not: which rank failed (cascade.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from triage.core.config import Config, Value
 from triage.core.flags import FlagTable
@@ -99,7 +98,9 @@ def total_ranks(dump: ServerArgsDump | None, generation: Generation) -> int:
             sizes["dp_size"] = 1
         size = sizes["tp_size"] * sizes["pp_size"] * sizes["dp_size"]
     elif generation.sizes:
-        size = prod(max(1, width) for width in generation.sizes.values())
+        size = 1
+        for width in generation.sizes.values():
+            size *= max(1, width)
     return min(max(size, len(members(generation.tags)), 1), _MOST_RANKS)
 
 

@@ -283,32 +283,30 @@ class Plain:
 
     def _long(self, block: bytes, start: int, stop: int, numbers: set[int]) -> Mark:
         """The mark of a long line, from the ends of its literals in ascending order."""
-        from heapq import heapify, heappop, heapreplace  # noqa: PLC0415  few logs have such a line
-
-        ends = []
+        ends: dict[int, int] = {}  # where each literal ends next
         for number in numbers:
             text = self._texts[number]
-            at = block.find(text, start, stop)
-            if at >= 0:
-                ends.append((at + len(text), number))
-        heapify(ends)
+            if (at := block.find(text, start, stop)) >= 0:
+                ends[number] = at + len(text)
         seen: set[int] = set()
         hits: list[int] = []
         upto = start + LONG
         while ends:
-            end, number = ends[0]
-            if end > upto:
+            inside = [number for number, end in ends.items() if end <= upto]
+            if not inside:
                 if len(hits) == WINDOWS:
                     break
+                end = min(ends.values())
                 hits.append(end - start)
                 upto = end + LONG - BEHIND
-            seen.add(number)
-            text = self._texts[number]
-            at = block.find(text, max(upto - len(text) + 1, start), stop)
-            if at >= 0:
-                heapreplace(ends, (at + len(text), number))
-            else:
-                heappop(ends)
+            seen.update(inside)
+            for number in inside:
+                text = self._texts[number]
+                at = block.find(text, max(upto - len(text) + 1, start), stop)
+                if at >= 0:
+                    ends[number] = at + len(text)
+                else:
+                    del ends[number]
         return Mark(start, stop, seen, hits)
 
 
