@@ -11,11 +11,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-try:  # as hashlib does, without OpenSSL, which it loads first
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
-
 from triage.core.diagnosis import Frame
 from triage.core.records import dataclass
 from triage.core.regex import regex
@@ -95,5 +90,9 @@ def levels(exception: str, message: str, frames: Sequence[Frame] = ()) -> Levels
 
 
 def _digest(text: str) -> str:
+    try:  # as hashlib does, without OpenSSL, which it loads first
+        from _blake2 import blake2b  # noqa: PLC0415  most launches do not fail
+    except ImportError:
+        from hashlib import blake2b  # noqa: PLC0415
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return f"v1:{digest}"
