@@ -137,6 +137,7 @@ class FlagTable:
         self.engine = engine
         self.version = version
         self.successors = successors or {}
+        self._sorted: list[str] = []
         self.specs: Mapping[str, FlagSpec] = (
             specs if isinstance(specs, Mapping) else {spec.name: spec for spec in specs}
         )
@@ -191,13 +192,17 @@ class FlagTable:
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
         if option in self._options:
             return self._meaning(option)
-        match sorted(known for known in self._options if known.startswith(option)):
+        if not self._sorted:
+            self._sorted = sorted(self._options)
+        start = _place(self._sorted, option)
+        end = _place(self._sorted, option + "\U0010ffff")
+        match self._sorted[start:end]:
             case [one]:
                 return self._meaning(one)
             case []:
                 if (successor := self.successors.get(option[2:])) is not None:
                     return Unknown(successor=successor)
-                close = _closest(option, sorted(self._options)) if suggest else []
+                close = _closest(option, self._sorted) if suggest else []
                 return Unknown(tuple(close))
             case several:
                 return Ambiguous(tuple(several))
@@ -402,6 +407,21 @@ def lazy_table_of(document: Mapping[str, Any], successors: Mapping[str, str]) ->
     """The same of a document that is known to be right: each flag is made when it is asked for."""
     rows = Rows(document["flags"])
     return FlagTable(str(document["version"]), rows, str(document["engine"]), successors)
+
+
+def _place(known: Sequence[str], option: str) -> int:
+    """How many of these, which are sorted, stand before the option.
+
+    As `bisect.bisect_left`, whose library takes longer to load than a log has such options.
+    """
+    low, high = 0, len(known)
+    while low < high:
+        middle = (low + high) // 2
+        if known[middle] < option:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def _closest(option: str, known: Sequence[str]) -> list[str]:
