@@ -15,7 +15,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 from triage.core.config import Config, Given, Value
-from triage.core.flag_rows import Default, FlagSpec, Rows, Style, field_of, spec_of, told_of
+from triage.core.flag_rows import (
+    Default,
+    FlagSpec,
+    Rows,
+    Style,
+    field_of,
+    place_in,
+    spec_of,
+    told_of,
+)
 from triage.core.records import dataclass, field
 from triage.core.regex import regex
 from triage.errors import UsageError
@@ -194,8 +203,8 @@ class FlagTable:
             return self._meaning(option)
         if not self._sorted:
             self._sorted = sorted(self._options)
-        start = _place(self._sorted, option)
-        end = _place(self._sorted, option + "\U0010ffff")
+        start = place_in(self._sorted, option)
+        end = place_in(self._sorted, option + "\U0010ffff")
         match self._sorted[start:end]:
             case [one]:
                 return self._meaning(one)
@@ -407,21 +416,6 @@ def lazy_table_of(document: Mapping[str, Any], successors: Mapping[str, str]) ->
     """The same of a document that is known to be right: each flag is made when it is asked for."""
     rows = Rows(document["flags"])
     return FlagTable(str(document["version"]), rows, str(document["engine"]), successors)
-
-
-def _place(known: Sequence[str], option: str) -> int:
-    """How many of these, which are sorted, stand before the option.
-
-    As `bisect.bisect_left`, whose library takes longer to load than a log has such options.
-    """
-    low, high = 0, len(known)
-    while low < high:
-        middle = (low + high) // 2
-        if known[middle] < option:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _closest(option: str, known: Sequence[str]) -> list[str]:
