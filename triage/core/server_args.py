@@ -101,40 +101,41 @@ def find_dump(text: str) -> ServerArgsDump | None:
     line = text[found.end() : end if end >= 0 else len(text)][:MAX_CHARS]
     values: dict[str, object] = {}
     unreadable: list[str] = []
-    complete = False
-    at = _usual_items(line, 0, values)
-    while (item := _item(line, at)) is not None:
-        key, text_of, at, complete = item
-        try:
-            values[key] = _value(text_of.strip())
-        except ValueError:
-            unreadable.append(key)
-        if complete:
-            break
-        at = _usual_items(line, at, values)
-    return ServerArgsDump(values, tuple(unreadable), complete)
-
-
-def _usual_items(line: str, at: int, values: dict[str, object]) -> int:
-    """Read fields with usual values from here on; return where the first other one stands.
-
-    They are nearly all, and nearly the same in each dump.
-    """
+    # Nearly all fields are nearly the same in each dump: known by their text, up to a comma.
+    parts = line.split(",")
+    known = [*map(_KNOWN_ITEMS.get, parts[:-1]), None]
+    at = number = 0
     while True:
-        end = line.find(",", at) + 1
-        known = _KNOWN_ITEMS.get(line[at:end])  # what follows a comma cannot change an item
-        if known is None:
-            found = _ITEM.match(line, at)
-            if found is None:
-                return at
-            item, end = found[0], found.end()
-            known = found["word"] or found["text"], _usual_value(found["value"])
-            if len(item) <= _SHORT:
-                if len(_KNOWN_ITEMS) >= _MOST_ITEMS:
-                    _KNOWN_ITEMS.clear()
-                _KNOWN_ITEMS[item] = known
-        values[known[0]] = known[1]
+        first, number = number, known.index(None, number)
+        values.update(filter(None, known[first:number]))
+        at += sum(map(len, parts[first:number])) + number - first
+        if (usual := _ITEM.match(line, at)) is not None:
+            end = usual.end()
+            key, value = _remembered(usual)
+            values[key] = value
+        elif (item := _item(line, at)) is not None:
+            key, text_of, end, complete = item
+            try:
+                values[key] = _value(text_of.strip())
+            except ValueError:
+                unreadable.append(key)
+            if complete:
+                return ServerArgsDump(values, tuple(unreadable), complete=True)
+        else:
+            return ServerArgsDump(values, tuple(unreadable), complete=False)
+        number += line.count(",", at, end)
         at = end
+
+
+def _remembered(found: re.Match[str]) -> tuple[str, object]:
+    """The field and its value that `_ITEM` found."""
+    item = found["word"] or found["text"], _usual_value(found["value"])
+    text = found[0][:-1]
+    if len(text) <= _SHORT and "," not in text:
+        if len(_KNOWN_ITEMS) >= _MOST_ITEMS:
+            _KNOWN_ITEMS.clear()
+        _KNOWN_ITEMS[text] = item
+    return item
 
 
 def _usual_value(text: str) -> object:

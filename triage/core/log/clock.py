@@ -8,6 +8,8 @@ Not: time zones, or the time now.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -26,6 +28,7 @@ def elapsed(first: str | None, now: str | None) -> float | None:
     return None if start is None or end is None else max(0.0, round((end - start) / 1e6, 3))
 
 
+@lru_cache(maxsize=1024)  # ranks come along together
 def _microseconds(time: str | None) -> int | None:
     """Since the year 0; what stands behind the fraction of a second is left out."""
     if time is None or len(time) < 19 or time[4:5] != "-":  # noqa: PLR2004

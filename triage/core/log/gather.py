@@ -103,7 +103,6 @@ class Gatherer:
         self._reader = reader_of(matcher)
         self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
-        self._doubts: tuple[str, ...] = ()  # texts of which one is in a line that refutes one
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
     def take(
@@ -192,7 +191,8 @@ class Gatherer:
             self._engine(text)
         generation.seen(line)
         tb = self._tracebacks.feed(line)
-        self._collect()
+        if len(self._tracebacks.finished) > self._taken:
+            self._collect()
         if tb is None:
             if said.event or generation.stop or generation.broken:
                 self._record(line, said)
@@ -200,7 +200,8 @@ class Gatherer:
             self._fed = line.number
             if tb.native:
                 tb = None  # its frames are no message of an exception
-        if (said.matches or tb is not None or self._open) and not self.over:
+        inside = tb is not None and said.every != {}
+        if (said.matches or inside or (said.doubts and self._open)) and not self.over:
             self._match(line, said, tb)
 
     def _engine(self, text: str) -> None:
@@ -248,7 +249,7 @@ class Gatherer:
         self._tracebacks = Tracebacks()
         self._taken = 0
         self._open.clear()
-        self.awaited, self._doubts = (), ()
+        self.awaited = ()
         self.frequent = self._in_start
 
     def _record(self, line: Line, said: Reading) -> None:
@@ -303,7 +304,7 @@ class Gatherer:
             harmless = any(self._matcher.causes[index].role is Role.BENIGN for index in found)
             if not harmless:
                 generation.add_kernel(line._replace(rank=tb.rank) if tb else line)
-        if any(map(text.__contains__, self._doubts)):
+        if said.doubts and self._open:
             for index in [index for index in self._open if self._matcher.refutes(text, index)]:
                 generation.forget(index)
                 self._settle(index)
@@ -316,19 +317,13 @@ class Gatherer:
             return
         if not (self.generation.ready and self._matcher.causes[index].hang):
             self._open[index] = texts
-            self._look_out()
+            self.awaited = (*self.awaited, *texts)
 
     def _settle(self, *causes: int) -> None:
         """These causes need not be refuted any more."""
         for index in causes:
             del self._open[index]
-        self._look_out()
-
-    def _look_out(self) -> None:
         self.awaited = tuple(text for some in self._open.values() for text in some)
-        self._doubts = tuple(text.decode() for text in self.awaited)
-        if self._open and self._matcher.every_line:
-            self._doubts = ("",)  # a pattern may need no text
 
     def _phase(self, line: Line) -> str:
         known = line.rank in self.generation.timeline.phases

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from triage.core.regex import regex
 
@@ -30,6 +31,7 @@ _DEAD = regex(
 )
 
 
+@lru_cache(maxsize=1024)
 def topology(label: str) -> str:
     """The tag of a place in the parallel layout, or "" for a process without one."""
     if _is_topology(label):
@@ -59,6 +61,7 @@ def members(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({tag for label in labels if (tag := topology(label))}, key=by_number))
 
 
+@lru_cache(maxsize=1024)
 def by_number(tag: str) -> tuple[tuple[int, str], ...]:
     """A key that puts TP2 before TP12."""
     parts = re.split(r"(\d+)", tag)

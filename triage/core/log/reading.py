@@ -50,8 +50,9 @@ class Reading:
     `every` these and those that are none, known once they are asked for; `supported` the causes
     that it bears out. `kernel` says that it names a kernel, `only_kernel` that nothing else in
     it is looked for, `blames` that something went wrong there. `matches` says that there is any
-    of this; `event` that it is more: a landmark, an ending, a size, a message of C++; `names`
-    that it may name an engine, `replay` that the simulated one speaks of itself.
+    of this, `doubts` that it may refute a cause; `event` that it is more: a landmark, an ending,
+    a size, a message of C++; `names` that it may name an engine, `replay` that the simulated one
+    speaks of itself.
     """
 
     phase: str
@@ -62,6 +63,7 @@ class Reading:
     only_kernel: bool
     blames: bool
     matches: bool
+    doubts: bool
     event: bool
     names: bool
     replay: bool
@@ -117,6 +119,7 @@ class Reader:
             only_kernel=kernel and self._of_kernels.issuperset(here),
             blames=kernel and _blames_kernel(text),
             matches=bool(found or supported or kernel),
+            doubts=self.matcher.doubts(text),
             event=bool(phase) or kind is not None or any(event in text for event in _EVENTS),
             names=any(name in text for name in _NAMES),
             replay=REPLAY in text,

@@ -17,6 +17,7 @@ from triage.core.log.finder import Finder
 
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped
+FEW = 1 << 9  # bytes in which line ends are counted here: finders know better for many
 NEAR = 1 << 16  # bytes after an interesting line in which frequent lines are interesting, too
 ENOUGH = 8  # lines with a frequent literal that are looked at there: one of each rank of a machine
 ALIKE = 4  # of those, lines of one rank that are taken
@@ -124,18 +125,12 @@ class Scanner:
         at = start
         while at < stop:
             marks, upto = self._finder.scan(block, at, stop)
-            for mark in marks:
-                if at < mark.start:
-                    at = self._between(block, at, mark.start, base)
-                self._count(block, mark.start, base)
-                self._sink.take(
-                    block[mark.start : mark.stop],
-                    base + mark.start,
-                    self._number + 1,
-                    mark.hits,
-                    mark.seen,
-                )
-                at = mark.stop + 1
+            for begin, end, seen, hits in marks:
+                if at < begin:
+                    at = self._between(block, at, begin, base)
+                self._count(block, begin, base)
+                self._sink.take(block[begin:end], base + begin, self._number + 1, hits, seen)
+                at = end + 1
                 self._near = base + at + NEAR
                 self._taken.clear()
             at = self._between(block, at, upto, base)
@@ -145,7 +140,10 @@ class Scanner:
         start = self._counted - base
         if at <= start:  # in a line that began before this chunk
             return
-        self._number += self._finder.line_ends(block, start, at)
+        if at - start < FEW:
+            self._number += block.count(b"\n", start, at)
+        else:
+            self._number += self._finder.line_ends(block, start, at)
         self._counted = base + at
 
     def _between(self, block: bytes, at: int, stop: int, base: int) -> int:

@@ -214,8 +214,11 @@ class Matcher:
         self._by_need: dict[str, list[int]] = {}  # of those; made when a line has one
         self._near = table.near
         self._absent: dict[int, list[int]] = {}
+        doubts: list[str] = []
         for cause, number in table.absent:
             self._absent.setdefault(cause, []).append(number)
+            doubts += table.patterns[number].needs or ("",)
+        self._doubts = tuple(dict.fromkeys(doubts))
         self._ordinary = table.frequent
         self.frequent = tuple(part.encode() for part in table.frequent)
         # A context without a literal is found only in lines that are read anyway.
@@ -270,6 +273,10 @@ class Matcher:
         """Literals of the lines that refute a cause: it holds only if none follows."""
         found = (self._patterns[number].needs for number in self._absent.get(cause, ()))
         return tuple(text.encode() for needs in found for text in needs)
+
+    def doubts(self, text: str) -> bool:
+        """Whether the line may say of any cause that it does not hold."""
+        return any(map(text.__contains__, self._doubts))
 
     def refutes(self, text: str, cause: int) -> bool:
         """Whether the line says that the cause, found before, does not hold."""
