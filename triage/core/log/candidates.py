@@ -269,7 +269,7 @@ def _phase(
     """
     if is_load_barrier(tb.text):
         return "weight-load"  # the barrier stands behind the load, in a frame of its own
-    by_frames = proven_phase(tb.frames) or proven_phase(members[-1].frames)
+    by_frames = _proven(tb) or _proven(members[-1])
     by_landmark = generation.phases.get(id(tb), "unknown")
     if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
         by_landmark = _captured(members) or by_landmark
@@ -282,6 +282,12 @@ def _phase(
     if by_frames == "warmup-request" and 0 < generation.ready < tb.line:
         return "serving"
     return by_frames or by_landmark
+
+
+def _proven(tb: Traceback) -> str:
+    if tb.proven is None:
+        tb.proven = proven_phase(tb.frames)
+    return tb.proven
 
 
 def _missed_import(tb: Traceback) -> bool:
@@ -335,7 +341,7 @@ def _of_hit(hit: Hit, generation: Generation) -> str:
     proven = proven_phase(generation.dump_at(generation.head_of_stack(hit.line).number))
     if not proven and is_native(hit.line.text):  # a landmark is another rank's, perhaps
         close = (tb for tb in generation.tracebacks if 0 < tb.head - hit.line.number <= _CLOSE)
-        proven = next((phase for tb in close if (phase := proven_phase(tb.frames))), "")
+        proven = next((phase for tb in close if (phase := _proven(tb))), "")
     if proven or told != "unknown":
         return proven or told
     near = [tb for tb in generation.tracebacks if abs(tb.head - hit.line.number) <= _NEAR]

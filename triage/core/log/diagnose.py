@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
-from triage.core.diagnosis import Diagnosis, Step
+from triage.core.diagnosis import Diagnosis, Explained, Step
 from triage.core.flags import FlagTable
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find
@@ -69,8 +69,7 @@ def diagnose(
     if seen in ("healthy", "interrupted", "empty"):
         finding = Finding()
     dump = find_dump(generation.dump) if generation.dump else None
-    diagnosis = _facts(gatherer, dump, table, source=source, outcome=seen)
-    diagnosis = replace(diagnosis, explain=steps)
+    diagnosis = _facts(gatherer, dump, table, source=source, outcome=seen, explain=steps)
     if finding.root is None and seen in ("hung", "interrupted"):
         from triage.core.log.hang import hung_at  # noqa: PLC0415  few launches stand still
 
@@ -171,6 +170,7 @@ def _facts(
     *,
     source: str,
     outcome: str,
+    explain: tuple[Explained, ...],
 ) -> Diagnosis:
     """What holds whatever the reason is."""
     config = config_of(dump, table)
@@ -179,6 +179,7 @@ def _facts(
     return Diagnosis(
         source=source,
         outcome=outcome,
+        explain=explain,
         ranks_total=total if outcome != "empty" else 0,
         engine=gatherer.engine,
         engine_version=gatherer.version,

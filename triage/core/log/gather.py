@@ -13,7 +13,7 @@ from triage.core.causes import Role
 from triage.core.log import endings, landmarks, partial, restarts
 from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
-from triage.core.log.finder import Compile, Plain
+from triage.core.log.finder import LONG, Compile, Plain
 from triage.core.log.framing import learned
 from triage.core.log.lines import Line, as_printed, parts, peel
 from triage.core.log.partial import Joined
@@ -140,8 +140,10 @@ class Gatherer:
             return
         if seen:
             self._fed = number
+        # A part has all literals of its text unless something was taken out of it, or looked past.
+        whole = len(raw) <= LONG and not hits and b"\x1b" not in raw and raw[:1] != b"{"
         for line in parts(raw, offset, number, hits, self._foreign):
-            self._line(line, self._read(line, seen, whole=False))
+            self._line(line, self._read(line, seen, whole=whole))
             if self.over:
                 return
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER

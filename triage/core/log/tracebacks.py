@@ -76,6 +76,7 @@ class Traceback:
     native: bool = False  # a stack that the interpreter dumped as it died: no exception
     dropped: int = 0
     last: int = 0  # line that was added last
+    proven: str | None = None  # the phase that its frames prove, once somebody asked
 
     def chain(self) -> Iterator[Traceback]:
         """This traceback and those that it followed from, newest first; at most 32."""
