@@ -49,7 +49,11 @@ def test_an_accident_of_python_needs_frames_and_phase() -> None:
     error = "AttributeError: 'NoneType' object has no attribute 'dtype'"
     pattern = "'NoneType' object has no attribute"
     framed = Cause(id="c", title="t", patterns=(pattern,), frames=("absorb",))
-    assert sure(ARGS + BEGIN + fatal(error, "absorb"), framed) == "high"
+    assert (
+        sure(ARGS + BEGIN + fatal(error, "absorb"), framed) == "medium"
+    )  # whose None, nobody knows
+    both = Cause(id="c", title="t", patterns=(pattern,), frames=("absorb",), phases=("dist-init",))
+    assert sure(ARGS + BEGIN + fatal(error, "absorb"), both) == "high"
     phased = Cause(id="c", title="t", patterns=(pattern,), phases=("dist-init",))
     assert sure(ARGS + BEGIN + fatal(error), phased) == "medium"
 

@@ -89,7 +89,8 @@ def _is_telling(root: Candidate, cause: Cause) -> bool:
     demands = bool(cause.frames) or bool(cause.context)
     size = weight(cause, root.text)
     if _ACCIDENT.search(root.text):
-        return demands and (root.specific > 1 or size >= _SAYS_MUCH)
+        much = size >= _SAYS_MUCH and "'NoneType'" not in root.text  # of which nobody knows whose
+        return demands and (root.specific > 1 or much)
     seen = root.specific >= demands + bool(cause.phases)
     return size >= _SAYS_MUCH or (seen and root.specific > 0 and size >= _SAYS_LITTLE)
 
