@@ -34,10 +34,12 @@ types: install  ## mypy, strict
 browser:  ## a browser for the tests of pages, from the system's packages
 	tools/browser.sh
 
+# Two at a time, a file each: what a file shares is made once, and its tests never meet each other.
+WORKERS ?= 2
 test: install  ## every test that needs no SGLang and no systemd, podman or Slurm
-	$(BIN)/pytest -m "not e2e and not e2e_full and not parts"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not e2e_full and not parts"
 
-parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 3 minutes)
+parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 8 minutes)
 	tests/parts/run.sh install
 	tests/parts/run.sh
 

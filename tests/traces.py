@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -58,10 +59,16 @@ class Descendants(threading.Thread):
     def left(self) -> list[str]:
         """What is still there, in words; empty if nothing is."""
         running = [pid for pid, born in self._seen.items() if same_process(pid, born)]
+        deadline = time.monotonic() + 5
+        while (memory := self._memory_left()) and time.monotonic() < deadline:
+            time.sleep(0.1)  # it may be of a test beside this one, that will remove it
         return [
             *(f"process {pid}" for pid in alive(running)),
-            *(f"/dev/shm/{name}" for name in sorted(shared_memory() - self._memory - in_use())),
+            *(f"/dev/shm/{name}" for name in sorted(memory)),
         ]
+
+    def _memory_left(self) -> frozenset[str]:
+        return shared_memory() - self._memory - in_use()
 
 
 def same_process(pid: int, born: float) -> bool:
@@ -95,6 +102,14 @@ def in_use() -> frozenset[str]:
 def children_of(pid: int) -> list[int]:
     """Every descendant that is alive, whatever session it is in."""
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+def gone(pids: list[int], within_s: float = 10.0) -> None:
+    """Wait until none of them runs; fail if one still does then."""
+    deadline = time.monotonic() + within_s
+    while (left := alive(pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == []
 
 
 def alive(pids: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import Run, is_an_error
-from traces import Descendants, alive, children_of
+from traces import Descendants, alive, children_of, gone
 
 from triage.core.handover.proposals import Basis
 from triage.core.phases import order
@@ -208,8 +208,7 @@ def test_kill_9_leaves_nothing_and_the_same_command_resumes(triage: Run, tmp_pat
         time.sleep(0.01)
     first.send_signal(signal.SIGKILL)
     first.wait()
-    time.sleep(1.0)
-    assert alive(ours) == []
+    gone(ours)
 
     (session,) = tmp_path.glob(".triage/*")
     had = journal(session)

@@ -141,10 +141,10 @@ def test_the_environment_of_triage_is_never_taken_in_silence(
 def test_a_long_list_is_read_in_a_moment() -> None:
     """Each name is looked at once, however many stand before it."""
     names = " || ".join(f"A{n}=1" for n in range(40_000))
-    started = time.monotonic()
+    started = time.process_time()
     command = read(f"{names}\nM=/m; {SERVER}")
     assert command.config.get("model-path") == "/m"
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -255,8 +255,8 @@ def test_a_table_with_a_wrong_row_is_refused_in_one_sentence() -> None:
 
 def test_a_hundred_thousand_unknown_flags_are_read_in_seconds() -> None:
     words = [f"--x{i}" for i in range(100_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     parsed = TABLE.parse(words)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     assert len(parsed.unknown) == 100_000
     assert len(parsed.notes) == 40

@@ -102,10 +102,10 @@ def test_no_text_does_more_than_be_refused(text: str) -> None:
 )
 def test_time_grows_with_the_length_only(piece: str) -> None:
     def seconds(count: int) -> float:
-        text, started = piece * count, time.perf_counter()
+        text, started = piece * count, time.process_time()
         with pytest.raises(ValueError, match=r"."):
             literal(f"{text}!")
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     seconds(100)
     assert seconds(200_000) < 1.5

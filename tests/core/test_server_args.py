@@ -179,8 +179,8 @@ def test_nothing_is_evaluated_and_deep_values_are_named(value: str) -> None:
 
 def test_ten_megabytes_in_one_line_are_read_in_seconds() -> None:
     line = "server_args={" + ", ".join(f"'k{i}': 'v'" for i in range(500_000)) + "}"
-    started = time.perf_counter()
+    started = time.process_time()
     dump = find_dump(line)
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
     assert dump is not None
     assert not dump.complete

@@ -191,11 +191,18 @@ def touch(name: str) -> None:
     Path(os.environ["TMPDIR"], name).write_text("left behind")
 
 
+def wait_for(path: str) -> None:
+    """Go on once this file is there: what a test waits for has happened then, however long it took."""
+    while not Path(path).exists():
+        time.sleep(0.02)
+
+
 DEEDS: dict[str, Callable[[str], object]] = {
     "say": say,
     "raw": lambda text: sys.stdout.buffer.write(bytes.fromhex(text)) and sys.stdout.flush(),
     "err": lambda text: sys.stderr.write(text + "\n"),
     "env": lambda name: say(f"{name}={os.environ.get(name)}"),
+    "wait_for": wait_for,
     "sleep": lambda seconds: time.sleep(float(seconds)),
     "exit": lambda code: os._exit(int(code)),
     "signal": lambda number: os.kill(os.getpid(), int(number)),

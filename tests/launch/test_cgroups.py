@@ -58,7 +58,7 @@ def test_all_of_a_group_ends_at_once_also_what_forks_meanwhile(
         began = time.monotonic()
         group.kill()
         wait_until(lambda: not group.populated())
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 8
     assert alive_with(str(tmp_path)) == []
 
 
@@ -159,7 +159,7 @@ def test_a_server_that_the_kernel_killed_for_memory_is_told_so(bench: Bench) -> 
         pytest.skip(f"no memory limit of version 1 can be set: {error}")
     code = (
         f"import os, time; open('{group}/cgroup.procs', 'w').write(str(os.getpid()))\n"
-        "time.sleep(1.5)\nheld = [bytearray(b'x' * (1 << 20)) for _ in range(1000)]"
+        "time.sleep(3)\nheld = [bytearray(b'x' * (1 << 20)) for _ in range(1000)]"
     )
     try:
         capture = bench.launch(argv=(sys.executable, "-c", code))

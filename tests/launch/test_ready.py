@@ -106,7 +106,7 @@ def test_a_foreign_listener_that_says_yes_to_everything_is_not_our_server(bench:
             "sleep:0.3",
             "say:READY",
             "hang",
-            patience=SHORT,
+            patience=Patience(silent_s=4.0, total_s=40),
             while_ready=called.append,
         )
     assert isinstance(capture.outcome, Hung)

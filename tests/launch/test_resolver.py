@@ -24,7 +24,7 @@ ENV = (("PYTHONPATH", str(STAND_IN)),)
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Resolver]:
     """One stand-in, imported once, as in use; what a question breaks shows in the next one."""
-    with Descendants() as descendants, Resolver([sys.executable], env=ENV, each_s=2) as resolver:
+    with Descendants() as descendants, Resolver([sys.executable], env=ENV, each_s=4) as resolver:
         yield resolver
         resolver.close()
     assert descendants.count > 5
@@ -40,7 +40,7 @@ def test_what_the_engine_accepts_has_its_resolved_values(engine: Resolver) -> No
     assert (found.verdict, found.basis, found.version) == ("accepted", "engine", "9.8.7")
     assert found.resolved["page_size"] == 64
     assert found.reason == ""
-    assert 0 < found.seconds < 5
+    assert 0 < found.seconds < 20
 
 
 def test_a_check_that_fails_is_told_with_its_place(engine: Resolver) -> None:
@@ -85,7 +85,7 @@ def test_variables_that_the_engine_sets_are_told(engine: Resolver) -> None:
 @pytest.mark.parametrize(
     ("deed", "why"),
     [
-        ("hang", "no answer within 2 s"),
+        ("hang", "no answer within 4 s"),
         ("die", "the resolution ended with code 3"),
         ("return", "without starting a process"),
         ("exit:", ""),
@@ -101,7 +101,7 @@ def test_what_gives_no_verdict_is_unknown_and_says_why(
     else:
         assert found.verdict == "unknown"
         assert why in found.reason
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 20
     assert engine.resolve(asked()).verdict == "accepted"
 
 

@@ -130,13 +130,13 @@ def test_a_driver_that_costs_more_is_read_less_often(
 def test_a_driver_that_does_not_answer_is_not_waited_for(
     fake_gpus: FakeGpus, tmp_path: Path
 ) -> None:
-    fake_gpus.set("0.wait.nvmlDeviceGetPowerUsage=1500")
+    fake_gpus.set("0.wait.nvmlDeviceGetPowerUsage=2500")
     made = Recorder(tmp_path / "g", lambda: "", hertz=50)
     made.begin()
     time.sleep(0.2)
     began = time.monotonic()
     made.end(within_s=0.3)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2
     assert made.missing == "the driver does not answer"
     assert made._thread is not None
     made._thread.join(10)  # the library is unloaded after the test

@@ -64,8 +64,9 @@ def docker_here(folder: Path) -> dict[str, str]:
 
 
 def alive(port: int) -> list[str]:
-    """The command lines of live processes of the fake engine on this port."""
+    """The command lines of live processes of the fake engine on this port of this network."""
     found = []
+    network = Path("/proc/self/ns/net").readlink()
     marks = (f"{ENGINE}\0{port}\0".encode(), f"port-{port}\0".encode())
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
@@ -77,6 +78,7 @@ def alive(port: int) -> list[str]:
                 state not in "ZXx"
                 and any(mark in words for mark in marks)
                 and b"podman" not in words
+                and (folder / "ns" / "net").readlink() == network
             ):
                 found.append(words.replace(b"\0", b" ").decode(errors="replace"))
         except OSError:

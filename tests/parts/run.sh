@@ -74,11 +74,36 @@ if [[ ${1:-} == torture-full ]]; then
   "${torture[@]}" --full --sections '' --cells "$cells" --table docs/torture.md
   exit $failed
 fi
-"$here/slurm.sh" up
+# Three lanes at the same time, as most of what they do is to wait; each line says of which it is.
+# With `set -m` a lane takes Ctrl-C like any command: what runs in the background else ignores it,
+# and so would every triage that a test interrupts.
+slurm_lane() {
+  "$here/slurm.sh" up
+  "${pytest[@]}" -k slurm "$@"
+  "${torture[@]}" --sections slurm
+}
+host_lane() {
+  "${pytest[@]}" -k "not systemd and not slurm" "$@"
+  "${torture[@]}" --sections process-by-process,container
+  if own_group; then "${torture[@]}" --sections process; fi
+}
+box_lane() {
+  "$here/systemd_box.sh" up "$repo"
+  own_group || in_a_group "${torture[@]}" --sections process
+  in_box "${pytest[@]}" -k systemd "$@"
+  in_box "${torture[@]}" --sections systemd
+}
 export SLURM_CONF=$TRIAGE_SLURM/slurm.conf
-"${pytest[@]}" -k "not systemd" "$@"
-"${torture[@]}" --sections process-by-process,container,slurm
-"$here/systemd_box.sh" up "$repo"
-if own_group; then "${torture[@]}" --sections process; else in_a_group "${torture[@]}" --sections process; fi
-in_box "${pytest[@]}" -k systemd "$@"
-in_box "${torture[@]}" --sections systemd
+set -m
+lanes=()
+for lane in slurm host box; do
+  (set -e; "${lane}_lane" "$@" </dev/null 2>&1 | sed -u "s/^/$lane: /") &
+  lanes+=($!)
+done
+end_lanes() { for pid in "${lanes[@]}"; do kill -- "-$pid" 2>/dev/null || true; done; }
+trap 'end_lanes; tidy' EXIT
+failed=0
+for pid in "${lanes[@]}"; do wait "$pid" || failed=1; done
+lanes=()
+echo "parts: $([[ $failed == 0 ]] && echo ok || echo failed), $SECONDS s"
+exit "$failed"

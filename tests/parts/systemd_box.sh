@@ -5,7 +5,8 @@
 #   systemd_box.sh run COMMAND...   run COMMAND in it
 #   systemd_box.sh down             end it, unmount, remove
 #
-# Needs root, systemd-nspawn and dbus-daemon. The network is this machine's own.
+# Needs root, systemd-nspawn and dbus-daemon. Its network is a loopback of its own, so that launches in
+# it and beside it cannot take each other's ports: its /tmp, where ports are locked, is its own, too.
 set -euo pipefail
 box=${TRIAGE_BOX:-/run/triage-box}
 root=$box/root
@@ -16,7 +17,7 @@ leader() {  # the PID 1 of the box, seen from here; nothing if it is not up
   [[ -e /proc/$pid/stat && $(cut -d')' -f2 "/proc/$pid/stat") != ' Z'* ]] && echo "$pid"
 }
 
-inside() { nsenter --target "$(leader)" --mount --uts --ipc --pid --cgroup --root --wd -- "$@"; }
+inside() { nsenter --target "$(leader)" --mount --uts --ipc --net --pid --cgroup --root --wd -- "$@"; }
 
 up() {
   leader >/dev/null && return 0
@@ -48,7 +49,7 @@ UNIT
   local binds=() folder
   for folder in "$@"; do binds+=("--bind-ro=$folder"); done
   SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 setsid systemd-nspawn --quiet --directory="$root" --machine=triage-box \
-    --register=no --keep-unit --console=pipe --kill-signal=SIGRTMIN+3 --resolv-conf=off --timezone=off \
+    --private-network --register=no --keep-unit --console=pipe --kill-signal=SIGRTMIN+3 --resolv-conf=off --timezone=off \
     --link-journal=no "${binds[@]}" --boot -- --unit=box.target </dev/null >"$box/boot.log" 2>&1 &
   echo $! >"$box/nspawn"
   local tries state=none

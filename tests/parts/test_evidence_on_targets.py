@@ -52,7 +52,7 @@ def spec_of(kind: str, port: int, *deeds: str) -> LaunchSpec:
 def test_a_rank_that_was_killed_is_told_as_the_first_to_end(
     kind: str, port: int, tmp_path: Path
 ) -> None:
-    spec = spec_of(kind, port, "rank:TP0", "rank:TP1,9,2.5", "sleep:4", "exit:1")
+    spec = spec_of(kind, port, "rank:TP0", "rank:TP1,9,2.5", "sleep:7", "exit:1")
     capture = launch(spec, tmp_path, LineWatcher())
     assert capture.outcome == Crashed(exit_code=1)
     told = json.loads((tmp_path / "exit.json").read_text())["processes"]

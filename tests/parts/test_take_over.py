@@ -63,7 +63,7 @@ def test_the_systemd_unit_runs_again_after_a_kill(unit: str, tmp_path: Path, num
         assert _systemctl("is-active", unit).stdout.strip() in {"inactive", "failed"}
         os.kill(triage.pid, number)
         triage.wait(30)
-    _until(lambda: _systemctl("is-active", unit).stdout.strip() == "active", 10)
+    _until(lambda: _systemctl("is-active", unit).stdout.strip() == "active", 30)
     assert _systemctl("is-active", unit).stdout.strip() == "active"
 
 

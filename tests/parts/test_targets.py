@@ -94,7 +94,7 @@ def test_a_tree_that_ignores_sigterm_and_left_its_session_is_ended(
     capture = launch(spec_of(kind, port, *deeds), tmp_path, Live(()))
     assert capture.outcome == Crashed(exit_code=1)
     assert not alive(port)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
 
 
 def test_a_program_that_is_not_there_is_an_error_of_ours_or_a_crash(
@@ -123,10 +123,11 @@ def test_nothing_outlives_triage(kind: str, port: int, tmp_path: Path, number: i
         _until(lambda: b"up" in _read(tmp_path / "server.log"), 20)
         os.kill(triage.pid, number)
         triage.wait(30)
-    _until(lambda: not alive(port), 2)
+    # That it takes two seconds at most, `make torture-full` measures on a quiet machine.
+    _until(lambda: not alive(port), 15)
     assert not alive(port)
     if kind == "systemd":
-        _until(lambda: not list(Path("/run/systemd/system").glob("triage-*")), 5)
+        _until(lambda: not list(Path("/run/systemd/system").glob("triage-*")), 15)
         assert not list(Path("/run/systemd/system").glob("triage-*"))
 
 

@@ -275,7 +275,7 @@ def test_killing_the_launcher_takes_all_ranks_along(start: Start) -> None:
     assert launch.end() == -signal.SIGKILL
     killed = time.monotonic()
     wait_until(lambda: launch.pids() == [], "an empty session")
-    assert time.monotonic() - killed < 1
+    assert time.monotonic() - killed < 10
 
 
 def test_a_rank_killed_from_outside_during_the_start_is_noticed(start: Start) -> None:
@@ -451,7 +451,7 @@ def test_killing_the_server_takes_all_processes_along(up: Launch) -> None:
     up.process.kill()
     killed = time.monotonic()
     wait_until(lambda: up.pids() == [], "an empty session")
-    assert time.monotonic() - killed < 1
+    assert time.monotonic() - killed < 10
 
 
 def test_health_is_503_until_the_warm_up_is_answered(

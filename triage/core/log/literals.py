@@ -8,6 +8,7 @@ Not: matching (signatures.py) or looking for literals (finder.py).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -21,6 +22,7 @@ _NOTHING = frozenset({""})
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 
 
+@lru_cache(maxsize=4096)  # a drafted cause changes one pattern of thousands
 def cover(pattern: str) -> frozenset[str] | None:
     """Literals of which at least one occurs in each text that `pattern` matches.
 
@@ -128,6 +130,7 @@ def _plain(char: str) -> bool:
     return " " <= char <= "~" and char not in _ESCAPED
 
 
+@lru_cache(maxsize=4096)
 def only_text(pattern: str) -> str | None:
     """The text that the pattern is, if it is nothing but text."""
     parsed = _parser.parse(pattern)

@@ -172,11 +172,28 @@ class Causes(Made[Cause]):
 
 def matcher_of(causes: Sequence[Cause], fixed: frozenset[str]) -> Matcher:
     """The matcher of these causes; that of a knowledge base is made once."""
+    if isinstance(causes, tuple):  # of files, not of the index
+        return _of_a_tuple(causes, fixed)
     if not isinstance(causes, Causes):
         return Matcher(causes, fixed)
     if fixed not in causes.matchers:
         causes.matchers[fixed] = Matcher(causes, fixed)
     return causes.matchers[fixed]
+
+
+# The last few with the tuple that they are of: to compare hundreds of causes would take long,
+# and a tuple that is the same object holds the same causes.
+_LAST: list[tuple[tuple[Cause, ...], frozenset[str], Matcher]] = []
+_FEW = 4
+
+
+def _of_a_tuple(causes: tuple[Cause, ...], fixed: frozenset[str]) -> Matcher:
+    for some, texts, matcher in _LAST:
+        if some is causes and texts == fixed:
+            return matcher
+    made = Matcher(causes, fixed)
+    _LAST[:] = [*_LAST[1 - _FEW :], (causes, fixed, made)]
+    return made
 
 
 _Matches = tuple[tuple[int, dict[str, str]], ...]
