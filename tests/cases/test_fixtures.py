@@ -25,7 +25,7 @@ TABLE = load_flag_table()
 CASES = load_cases(FOLDER)
 # What the engine's list of "Possible solutions" names, for whatever failure of a capture.
 MEMORY_IS_SHORT = {
-    "graph-capture-oom", "draft-graph-oom", "symm-mem-oom", "cublas-create-failed", "hicache-gpu-oom"
+    "oom-nvml-unreadable", "graph-capture-oom", "draft-graph-oom", "symm-mem-oom", "cublas-create-failed", "hicache-gpu-oom"
 }  # fmt: skip
 MEMORY = {"mem-fraction-static", "cuda-graph-max-bs", "cuda-graph-max-bs-decode"}
 
