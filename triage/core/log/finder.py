@@ -164,8 +164,9 @@ class Plain:
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
-        self._texts = [text.encode() for text in literals.texts]
-        self._implied = dict(literals.triggers)
+        alone = {number: (number,) for number, _ in literals.triggers}
+        self._tables = _Tables(literals, alone)
+        self._texts, self._implied = self._tables.texts, self._tables.implied
         self._needed: dict[int, tuple[bytes, list[str], str, str, bytes]] = {}  # of some texts
         self._clues: list[tuple[bytes, bytes, Sequence[int]]] = []  # these are for long lines
         self._words: dict[int, tuple[bytes, bytes]] = {}  # of texts whose clue was seen
@@ -270,16 +271,12 @@ class Plain:
 
     def _mark(self, block: bytes, start: int, stop: int, triggers: Sequence[int]) -> Mark:
         stop = block.find(b"\n", start, stop)
-        texts = self._texts
-        seen = set(triggers)
         if stop - start > LONG:
+            seen = set(triggers)
             for number in triggers:
                 seen.update(self._implied[number])
             return self._long(block, start, stop, seen)
-        line = block[start:stop]
-        for number in triggers:
-            seen.update([n for n in self._implied[number] if texts[n] in line])
-        return Mark(start, stop, seen, [])
+        return Mark(start, stop, _Seen(block[start:stop], set(triggers), self._tables), [])
 
     def _long(self, block: bytes, start: int, stop: int, numbers: set[int]) -> Mark:
         """The mark of a long line, from the ends of its literals in ascending order."""
@@ -311,14 +308,19 @@ class Plain:
 
 
 class _Tables:
-    """Which literals a clue stands for, and which others they are part of."""
+    """Which literals a clue stands for, and which others they are part of.
+
+    `owners` are those of each clue; a literal may be its own clue.
+    """
 
     __slots__ = ("implied", "owners", "texts")
 
-    def __init__(self, literals: Literals) -> None:
+    def __init__(
+        self, literals: Literals, owners: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]
+    ) -> None:
         self.texts = [text.encode() for text in literals.texts]
         self.implied = dict(literals.triggers)
-        self.owners = [*(owners for _, owners in literals.clues), ()]  # the last: of no text
+        self.owners = owners
 
 
 class _Seen(Set[int]):
@@ -363,7 +365,8 @@ class Marker:
     """
 
     def __init__(self, literals: Literals) -> None:
-        self._tables = _Tables(literals)
+        clues = [owners for _, owners in literals.clues]
+        self._tables = _Tables(literals, [*clues, ()])  # the last: of no text
         self._block = b""
         self._base = self._limit = self._start = self._stop = 0
         self._line = b""

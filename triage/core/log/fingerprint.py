@@ -7,7 +7,6 @@ Not: grouping similar but unequal failures (cluster.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -28,6 +27,7 @@ _MASK = regex(
     r"|(?P<number>[-+]?\d{1,40}(?:[.,]\d{1,40})*(?:e[-+]?\d+)?"
     r"(?: ?(?:[KMGT]i?B|[KMGT]?B|ms|us|s|%))?\b)"
 )
+_END = regex(r"(?<=[.!?])\s")  # of a sentence
 _SKIPPED = regex(
     r"(?:^|/)(?:torch|multiprocessing|asyncio|concurrent|importlib|runpy|contextlib)[/.]|^<"
     r"|/lib/python3[\d.]*/(?!site-packages|dist-packages)"
@@ -50,7 +50,7 @@ def fingerprint(exception: str, message: str, frames: Sequence[Frame] = ()) -> t
         frames: Outermost first; the three innermost of the engine's own count.
     """
     sentence = message.strip().split("\n", 1)[0]
-    sentence = re.split(r"(?<=[.!?])\s", sentence, maxsplit=1)[0]
+    sentence = _END.split(sentence, maxsplit=1)[0]
     parts = [exception, masked(sentence[:1000]).encode()[:_SENTENCE].decode("utf-8", "ignore")]
     own = own_frames(frames)
     parts += [_place(frame) for frame in own[-_FRAMES:]]

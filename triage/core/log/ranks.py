@@ -7,13 +7,13 @@ Not: which rank failed (cascade.py).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
 from triage.core.regex import regex
 
 _PART = regex(r"([A-Z][A-Z_]*?)(\d+)")
+_DIGITS = regex(r"(\d+)")
 _WORKER = regex(r"Worker((?:_[A-Z]+\d+)+)", needs=("Worker_",))
 _ENGINE = regex(r"EngineCore_(DP\d+)", needs=("EngineCore_DP",))
 _OTHERS = regex(
@@ -64,7 +64,7 @@ def members(labels: Iterable[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def by_number(tag: str) -> tuple[tuple[int, str], ...]:
     """A key that puts TP2 before TP12."""
-    parts = re.split(r"(\d+)", tag)
+    parts = _DIGITS.split(tag)
     return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)
 
 
