@@ -33,10 +33,15 @@ def regex(pattern: AnyStr, flags: int = 0, *, needs: Sequence[AnyStr] = ()) -> r
 
 def finds(pattern: str, text: str) -> bool:
     """Whether the pattern is somewhere in the text; one that is plain text is not compiled."""
+    plain = _plain(pattern)
+    return compiled(pattern).search(text) is not None if plain is None else plain in text
+
+
+@lru_cache(maxsize=4096)
+def _plain(pattern: str) -> str | None:
+    """The text that the pattern is, None if it is more."""
     parts = pattern.split("\\.")
-    if _SPECIAL.isdisjoint("".join(parts)):
-        return ".".join(parts) in text
-    return compiled(pattern).search(text) is not None
+    return ".".join(parts) if _SPECIAL.isdisjoint("".join(parts)) else None
 
 
 @lru_cache(maxsize=4096)  # that of `re` is too small for the patterns of all causes

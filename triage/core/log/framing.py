@@ -75,9 +75,12 @@ def prefix_of(head: bytes) -> re.Pattern[str] | None:
     plain = 0
     stamped = head.startswith(b"[20") and head[11:12] == b"T"  # not as an engine prints it
     for start in _PLAIN[stamped:]:
-        plain += head.count(start)
-        if plain >= _NATIVE:
-            return None
+        at = head.find(start)
+        while at >= 0:
+            plain += 1
+            if plain >= _NATIVE:
+                return None
+            at = head.find(start, at + 1)
     shapes: dict[str, int] = {}
     texts: list[str] = []
     native = 0
