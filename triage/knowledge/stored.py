@@ -47,6 +47,13 @@ def _read(raw: bytes) -> Any:
     return _scan(raw.decode(), 0)[0]
 
 
+def _head(raw: bytes, end: int) -> Any:
+    """The value of the first line, which goes on behind it."""
+    text = str(memoryview(raw)[:end], "utf-8")
+    text += "]}"  # in place: a copy of a hundred kilobytes costs as much as its pages
+    return _scan(text, 0)[0]
+
+
 def _bytes(path: str) -> bytes:
     with open(path, "rb") as file:  # noqa: PTH123
         return file.read()
@@ -60,7 +67,7 @@ def load_causes() -> Causes:
 def decode(raw: bytes) -> Causes:
     """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
     end = raw.index(b"\n")
-    head = _read(raw[:end] + b"]}")
+    head = _head(raw, end)
     starts = [*accumulate(head["lengths"], initial=end + 1)]  # of the lines that follow
     table = Table(
         patterns=Made(len(head["uses"]), lambda index: _pattern(*line(index))),

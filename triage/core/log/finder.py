@@ -9,7 +9,7 @@ one of `triage.finder`, a database of clues, which makes its marks with `Marker`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
@@ -164,8 +164,7 @@ class Plain:
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
-        alone = {number: (number,) for number, _ in literals.triggers}
-        self._tables = _Tables(literals, alone)
+        self._tables = _Tables(literals)
         self._texts, self._implied = self._tables.texts, self._tables.implied
         self._needed: dict[int, tuple[bytes, list[str], str, str, bytes]] = {}  # of some texts
         self._clues: list[tuple[bytes, bytes, Sequence[int]]] = []  # these are for long lines
@@ -310,14 +309,12 @@ class Plain:
 class _Tables:
     """Which literals a clue stands for, and which others they are part of.
 
-    `owners` are those of each clue; a literal may be its own clue.
+    `owners` are those of each clue; without them the literals are their own clues.
     """
 
     __slots__ = ("implied", "owners", "texts")
 
-    def __init__(
-        self, literals: Literals, owners: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]
-    ) -> None:
+    def __init__(self, literals: Literals, owners: Sequence[Sequence[int]] = ()) -> None:
         self.texts = [text.encode() for text in literals.texts]
         self.implied = dict(literals.triggers)
         self.owners = owners
@@ -351,7 +348,9 @@ class _Seen(Set[int]):
         if self._numbers is None:
             texts, line = self._tables.texts, self._line
             owners, implied = self._tables.owners, self._tables.implied
-            found = [n for clue in self._clues for n in owners[clue] if texts[n] in line]
+            found: Collection[int] = self._clues
+            if owners:
+                found = [n for clue in self._clues for n in owners[clue] if texts[n] in line]
             more = {other for n in found for other in implied[n]}
             self._numbers = frozenset(found).union([n for n in more if texts[n] in line])
         return self._numbers

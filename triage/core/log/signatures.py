@@ -218,13 +218,10 @@ class Matcher:
     def __init__(self, causes: Sequence[Cause], fixed: Collection[str] = ()) -> None:
         self.causes = causes
         table = causes.table if isinstance(causes, Causes) else table_of(causes, fixed)
-        self._numbers = {text: number for number, text in enumerate(table.texts)}
-        added = [text for text in sorted(fixed) if text not in self._numbers]
+        added = sorted(set(fixed).difference(table.texts))
         literals = Literals(table.texts, table.triggers, table.clues, table.words, table.parts)
         self.literals = literals.and_also(added)
         self._texts = self.literals.texts
-        for text in added:
-            self._numbers[text] = len(self._numbers)
         self._patterns, self._owners, self._uses = table.patterns, table.owners, table.uses
         self._always = [n for n in table.bare if table.uses[n] in _LOOKED_FOR]
         self._benign_needs = table.harmless
@@ -246,8 +243,7 @@ class Matcher:
         """Numbers of the literals that are among these texts."""
         key = frozenset(texts)
         if key not in self._numbered:
-            known = self._numbers
-            self._numbered[key] = frozenset(known[text] for text in key if text in known)
+            self._numbered[key] = frozenset([n for n, t in enumerate(self._texts) if t in key])
         return self._numbered[key]
 
     def frequent_once_up(self) -> tuple[bytes, ...]:
