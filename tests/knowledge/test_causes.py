@@ -55,7 +55,7 @@ def plain(table: Table) -> object:
     """The table as lists."""
     values = {field.name: getattr(table, field.name) for field in fields(table)}
     patterns = [asdict(pattern) for pattern in table.patterns]
-    return json.loads(json.dumps({**values, "patterns": patterns}))
+    return json.loads(json.dumps({**values, "clues": [*table.clues], "patterns": patterns}))
 
 
 def test_loading_the_index_and_a_flag_table_imports_neither_yaml_nor_pydantic() -> None:

@@ -9,6 +9,7 @@ Most of what they hold a log never asks for, so that only their heads are read a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import accumulate
 from os.path import dirname
 from typing import Any, cast
@@ -50,7 +51,7 @@ def _read(raw: bytes) -> Any:
 def _head(raw: bytes, end: int) -> Any:
     """The value of the first line, which goes on behind it."""
     text = str(memoryview(raw)[:end], "utf-8")
-    text += "]}"  # in place: a copy of a hundred kilobytes costs as much as its pages
+    text += "[]}"  # in place: a copy of a hundred kilobytes costs as much as its pages
     return _scan(text, 0)[0]
 
 
@@ -69,19 +70,25 @@ def decode(raw: bytes) -> Causes:
     end = raw.index(b"\n")
     head = _head(raw, end)
     starts = [*accumulate(head["lengths"], initial=end + 1)]  # of the lines that follow
-    table = Table(
-        patterns=Made(len(head["uses"]), lambda index: _pattern(*line(index))),
-        **{name: head[name] for name in _TABLE},
-    )
-    first = len(table.patterns) + 1  # of the causes; a line stands before them
 
     def line(number: int) -> Any:
         return _read(raw[starts[number] : starts[number + 1]])
 
+    @cache
+    def clues() -> Any:
+        return line(0)  # a short log is searched without them
+
+    table = Table(
+        clues=Made(head["clued"], lambda index: clues()[index]),
+        patterns=Made(len(head["uses"]), lambda index: _pattern(*line(1 + index))),
+        **{name: head[name] for name in TABLE},
+    )
+    first = len(table.patterns) + 2  # of the causes; a line stands before them
     return Causes(head["count"], lambda index: _cause(line(first + index)), table)
 
 
-_TABLE = ("texts", "triggers", "clues", "words", "parts", "owners", "near", "frequent", "uses",
+# What the head has of the table; the rest of it stands in lines of its own.
+TABLE = ("texts", "implied", "words", "parts", "owners", "near", "frequent", "uses",
           "bare", "absent", "harmless")  # fmt: skip
 
 

@@ -4,14 +4,15 @@ In:  causes; flag documents. Out: the text of `index.json` and of `flags.json`.
 Not: reading them again (stored.py) or when they are written (index.py).
 
 The index is one JSON document, and each of its lines can be read alone: a head with what every
-log is searched for and the lengths of the other lines, then the patterns, then the causes.
+log is searched for and the lengths of the other lines, then the clues to it, the patterns, and
+the causes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +42,19 @@ def encode(causes: tuple[Cause, ...], fixed: Collection[str]) -> str:
         json.dumps((p.cause, p.use, p.pattern, p.text, p.needs), ensure_ascii=False)
         for p in made.patterns
     ]
-    table = {one.name: getattr(made, one.name) for one in fields(made) if one.name != "patterns"}
+    table = {name: getattr(made, name) for name in stored.TABLE}
     lines = [
+        json.dumps(made.clues, ensure_ascii=False) + ', "patterns": [\n',
         *_with_commas(patterns),
         '], "causes": [\n',
         *_with_commas([json.dumps(_short(cause), ensure_ascii=False) for cause in causes]),
     ]
     lengths = [len(line.encode()) for line in lines]
-    head = {"generated": HEADER, "count": len(causes), **table, "lengths": lengths, "patterns": []}
-    return "".join((json.dumps(head, ensure_ascii=False).removesuffix("]}"), "\n", *lines, "]}\n"))
+    head = {
+        "generated": HEADER, "count": len(causes), "clued": len(made.clues), **table,
+        "lengths": lengths, "clues": [],
+    }  # fmt: skip
+    return "".join((json.dumps(head, ensure_ascii=False).removesuffix("[]}"), "\n", *lines, "]}\n"))
 
 
 def _with_commas(values: Sequence[str]) -> list[str]:

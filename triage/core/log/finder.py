@@ -39,25 +39,25 @@ class Mark(NamedTuple):
 class Literals:
     """What a finder looks for.
 
-    `triggers` is a smaller set with the same effect: numbers of texts of which one is
-    in every line with any text, each with the numbers of the texts that it is part of.
+    A smaller set of them, the triggers, has the same effect: one of it is in every line with
+    any text. `implied` are those triggers that are part of other texts, with the numbers of these.
     `clues` are pieces of text of which one is in every line with a trigger, each with the
     numbers of the triggers that it is a piece of (clues.py). `words` are words of triggers,
     that is letters between two characters that are none, each with the numbers of those
     that hold it so; `parts` the same for the other triggers and pieces of a word.
     """
 
-    __slots__ = ("clues", "parts", "texts", "triggers", "words")
+    __slots__ = ("clues", "implied", "parts", "texts", "words")
 
     def __init__(
         self,
         texts: Sequence[str],
-        triggers: Sequence[tuple[int, Sequence[int]]],
+        implied: Sequence[tuple[int, Sequence[int]]],
         clues: Sequence[tuple[str, Sequence[int]]],
         words: Mapping[str, Sequence[int]],
         parts: Mapping[str, Sequence[int]],
     ) -> None:
-        self.texts, self.triggers, self.clues = texts, triggers, clues
+        self.texts, self.implied, self.clues = texts, implied, clues
         self.words, self.parts = words, parts
 
     def __eq__(self, other: object) -> bool:
@@ -76,7 +76,7 @@ class Literals:
         words, parts = _told_by(dict(zip(numbers, texts, strict=True)))
         return Literals(
             (*self.texts, *texts),
-            (*self.triggers, *((number, ()) for number in numbers)),
+            self.implied,
             (*self.clues, *((t, (n,)) for n, t in zip(numbers, texts, strict=True))),
             _merged(self.words, words),
             _merged(self.parts, parts),
@@ -120,7 +120,7 @@ def literals_of(texts: Sequence[str]) -> Literals:
     triggers = {number: texts[number] for number in groups}
     return Literals(
         tuple(texts),
-        tuple((number, tuple(others)) for number, others in groups.items()),
+        tuple((number, tuple(others)) for number, others in groups.items() if others),
         clues_of(triggers),
         *_told_by(triggers),
     )
@@ -165,7 +165,7 @@ class Plain:
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
         self._tables = _Tables(literals)
-        self._texts, self._implied = self._tables.texts, self._tables.implied
+        self._texts = self._tables.texts
         self._needed: dict[int, tuple[bytes, list[str], str, str, bytes]] = {}  # of some texts
         self._clues: list[tuple[bytes, bytes, Sequence[int]]] = []  # these are for long lines
         self._words: dict[int, tuple[bytes, bytes]] = {}  # of texts whose clue was seen
@@ -273,7 +273,7 @@ class Plain:
         if stop - start > LONG:
             seen = set(triggers)
             for number in triggers:
-                seen.update(self._implied[number])
+                seen.update(self._tables.implied.get(number, ()))
             return self._long(block, start, stop, seen)
         return Mark(start, stop, _Seen(block[start:stop], set(triggers), self._tables), [])
 
@@ -316,7 +316,7 @@ class _Tables:
 
     def __init__(self, literals: Literals, owners: Sequence[Sequence[int]] = ()) -> None:
         self.texts = [text.encode() for text in literals.texts]
-        self.implied = dict(literals.triggers)
+        self.implied = dict(literals.implied)
         self.owners = owners
 
 
@@ -351,7 +351,7 @@ class _Seen(Set[int]):
             found: Collection[int] = self._clues
             if owners:
                 found = [n for clue in self._clues for n in owners[clue] if texts[n] in line]
-            more = {other for n in found for other in implied[n]}
+            more = {other for n in found for other in implied.get(n, ())}
             self._numbers = frozenset(found).union([n for n in more if texts[n] in line])
         return self._numbers
 

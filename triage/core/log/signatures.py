@@ -54,12 +54,12 @@ class Pattern:
 class Table:
     """What a set of causes looks for, made once and kept with them.
 
-    `texts`, `triggers`, `clues`, `words` and `parts` are those of finder.Literals; `owners`
-    are, for each number of a literal, those of the patterns that need it; literals of the
-    program itself come last and have none. `near` are the patterns with a literal that is
-    ordinary, and `frequent` what is ordinary in them. `uses` are those of all patterns, `bare` the
-    patterns that need no literal, and `harmless` what the BENIGN ones need, with the empty
-    text, which is in each line, if one needs nothing.
+    `texts`, `implied`, `clues`, `words` and `parts` are those of finder.Literals; `owners`
+    are, for each number of a literal, those of the patterns that need it, most often one;
+    literals of the program itself come last and have none. `near` are the patterns with a
+    literal that is ordinary, and `frequent` what is ordinary in them. `uses` are those of all
+    patterns, `bare` the patterns that need no literal, and `harmless` what the BENIGN ones
+    need, with the empty text, which is in each line, if one needs nothing.
 
     A line is not looked for because it is harmless, what refutes a cause only once there
     is something to refute, and what is ORDINARY only near other lines: all three are in
@@ -67,12 +67,12 @@ class Table:
     """
 
     texts: Sequence[str]
-    triggers: Sequence[tuple[int, Sequence[int]]]
+    implied: Sequence[tuple[int, Sequence[int]]]
     clues: Sequence[tuple[str, Sequence[int]]]
     words: Mapping[str, Sequence[int]]
     parts: Mapping[str, Sequence[int]]
     patterns: Sequence[Pattern]
-    owners: Sequence[Sequence[int]]
+    owners: Sequence[int | Sequence[int]]
     near: Sequence[int]
     frequent: Sequence[str]
     uses: Sequence[int]
@@ -110,12 +110,12 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
     benign = [p.needs for p in patterns if p.use == Use.BENIGN]
     return Table(
         texts=texts,
-        triggers=literals.triggers,
+        implied=literals.implied,
         clues=literals.clues,
         words=literals.words,
         parts=literals.parts,
         patterns=tuple(patterns),
-        owners=tuple(map(tuple, owners)),
+        owners=tuple(own[0] if len(own) == 1 else tuple(own) for own in owners),
         near=tuple(near),
         frequent=tuple(parts),
         uses=tuple(p.use for p in patterns),
@@ -219,7 +219,7 @@ class Matcher:
         self.causes = causes
         table = causes.table if isinstance(causes, Causes) else table_of(causes, fixed)
         added = sorted(set(fixed).difference(table.texts))
-        literals = Literals(table.texts, table.triggers, table.clues, table.words, table.parts)
+        literals = Literals(table.texts, table.implied, table.clues, table.words, table.parts)
         self.literals = literals.and_also(added)
         self._texts = self.literals.texts
         self._patterns, self._owners, self._uses = table.patterns, table.owners, table.uses
@@ -312,8 +312,9 @@ class Matcher:
         owners, texts = self._owners, self._texts
         tried = set(self._always)
         for number in range(len(owners)) if seen is None else seen:
-            if number < len(owners) and (own := owners[number]) and texts[number] in text:
-                tried.update(own)
+            if number < len(owners) and texts[number] in text:
+                own = owners[number]
+                tried.update((own,) if isinstance(own, int) else own)
         if any(map(text.__contains__, self._ordinary)):
             tried.update(self._with_needs(self._near, text))
         if not tried:
