@@ -99,8 +99,8 @@ def test_no_answer_depends_on_the_logs_before_it() -> None:
 
 
 def test_a_text_that_a_runtime_cut_in_two_says_nothing_of_the_whole_one() -> None:
-    text = b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB."
-    at = text.index(b"of memory")
+    text = b"torch.AcceleratorError: CUDA error: unspecified launch failure"
+    at = text.index(b"UDA error")  # the only text in it that a cause is found by
     stamp = b"2026-07-01T12:00:00.123456789Z stderr "
     cut = stamp + b"P " + text[:at] + b"\n" + stamp + b"F " + text[at:] + b"\n"
     whole = text + b"\n"
@@ -109,6 +109,7 @@ def test_a_text_that_a_runtime_cut_in_two_says_nothing_of_the_whole_one() -> Non
     forget()
     answer(cut)
     assert answer(whole) == expected
+    assert expected.cause is not None
 
 
 def test_a_reading_is_of_its_text_alone() -> None:
