@@ -242,7 +242,7 @@ class Plain:
         clues = self._clues
         if len(joined) > _LONG_WORDS:
             # No text at all, but a line that is one word: few texts have only its characters.
-            self._alphabet = self._alphabet or bytes(set(b"".join(self._texts)))
+            self._alphabet = self._alphabet or bytes(set("".join(self._literals.texts).encode()))
             known = bytes([char for char in self._alphabet if char in joined])
             clues = [one for one in clues if not one[1].translate(None, known)]
         for clue_whole, clue_part, owners in clues:
@@ -306,6 +306,18 @@ class Plain:
         return Mark(start, stop, seen, hits)
 
 
+class _Encoded(dict[int, bytes]):
+    """Texts as bytes, by number, each made when it is asked for: a short log asks for few."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, number: int) -> bytes:
+        made = self[number] = self._texts[number].encode()
+        return made
+
+
 class _Tables:
     """Which literals a clue stands for, and which others they are part of.
 
@@ -315,7 +327,7 @@ class _Tables:
     __slots__ = ("implied", "owners", "texts")
 
     def __init__(self, literals: Literals, owners: Sequence[Sequence[int]] = ()) -> None:
-        self.texts = [text.encode() for text in literals.texts]
+        self.texts = _Encoded(literals.texts)
         self.implied = dict(literals.implied)
         self.owners = owners
 
