@@ -85,15 +85,15 @@ slurm_lane() {
 host_lane() {
   "${pytest[@]}" -k "not systemd and not slurm" "$@"
   "${torture[@]}" --sections process-by-process,container
-  if own_group; then "${torture[@]}" --sections process; fi
 }
 box_lane() {
   "$here/systemd_box.sh" up "$repo"
-  own_group || in_a_group "${torture[@]}" --sections process
   in_box "${pytest[@]}" -k systemd "$@"
   in_box "${torture[@]}" --sections systemd
+  if [[ $grouped == 1 ]]; then "${torture[@]}" --sections process; else in_a_group "${torture[@]}" --sections process; fi
 }
 export SLURM_CONF=$TRIAGE_SLURM/slurm.conf
+if own_group; then grouped=1; else grouped=0; fi
 set -m
 lanes=()
 for lane in slurm host box; do
