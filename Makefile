@@ -39,7 +39,7 @@ WORKERS ?= 2
 test: install  ## every test that needs no SGLang and no systemd, podman or Slurm
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not e2e_full and not parts"
 
-parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 8 minutes)
+parts: install  ## the launch targets on real systemd, podman and Slurm (root, Debian; 10 minutes)
 	tests/parts/run.sh install
 	tests/parts/run.sh
 
@@ -65,7 +65,7 @@ sglang-cpu: .sglang/.installed  ## real SGLang 0.5.23 for the CPU, in .sglang (7
 
 models: .models/.made  ## tiny random models for the CPU engine, in .models
 
-e2e: install models  ## bisect real SGLang on the CPU (about 12 minutes)
+e2e: install models  ## bisect real SGLang on the CPU (about 17 minutes)
 	$(BIN)/pytest -m e2e tests/e2e -s
 
 # The rows are kept, so that the table can be made in several sittings.

@@ -142,9 +142,8 @@ class Resolver:
             path = Path(self._target.tmpdir) / _NAME
             while not path.exists() and self._alive(deadline):
                 continue
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            connection.connect(str(path))
-            self._socket = connection
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.connect(str(path))
         except (OSError, HostError, UsageError) as error:
             self.why = self._last_words() or str(error)
             self.close()
