@@ -279,3 +279,12 @@ def test_questions_about_a_device_never_initialise_cuda() -> None:
     with pytest.raises(inside.NeedsCuda):
         cuda._lazy_init()
     assert not cuda.initialised
+
+
+def test_a_socket_on_which_nobody_listens_is_no_error() -> None:
+    """As when the engine dies just before it is asked; the socket on our side is closed, too."""
+    engine = ["sh", "-c", 'touch "$TMPDIR/resolve"; sleep 60']
+    with Resolver(engine) as resolver:
+        found = resolver.resolve(asked())
+    assert found.verdict == "unknown"
+    assert "refused" in found.reason
