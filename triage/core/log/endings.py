@@ -282,7 +282,7 @@ _CONTAINER = _Any(
         "error: pyxis: ",
     ),
     (
-        r"^Error: (?:crun|runc|statfs|OCI runtime error|setting up CDI devices): ",
+        r"^Error: (?:(?:crun|runc|OCI runtime error|setting up CDI devices): |statfs )",
         "Error: OCI runtime error",
         "Error: crun: ",
         "Error: runc: ",
