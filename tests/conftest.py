@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,11 @@ settings.register_profile(
     derandomize="TRIAGE_EXPLORE" not in os.environ,
 )
 settings.load_profile("triage")
+
+# A shell ignores Ctrl-C in what it starts in the background, and so do the children of that:
+# the tests of Ctrl-C want it as a terminal has it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
