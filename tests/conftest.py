@@ -26,10 +26,14 @@ settings.register_profile(
 )
 settings.load_profile("triage")
 
-# A shell ignores Ctrl-C in what it starts in the background, and so do the children of that:
-# the tests of Ctrl-C want it as a terminal has it.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell ignores Ctrl-C in what it starts in the background, nohup a lost terminal, and so do the
+# children of that: the tests of these signals want them as a terminal has them.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
