@@ -40,6 +40,7 @@ from triage.core.launch import Container  # noqa: E402
 ENGINE = HERE / "torture_engine.py"
 GONE_S = 2.0
 _TOO_LATE = "too late: "
+_WENT_S = 15.0  # what is gone by then was late, what is not was left
 _AGAIN = 2  # times that a cell which is only late is played again beside other tests
 HOST = 4  # the exit code for: this machine cannot do it
 # Where control groups of version 1 are found: as usual, or where they were mounted for this.
@@ -213,10 +214,10 @@ goal: all
 
     def left(self) -> str:
         """What of the launch is still there, too late."""
-        if not _until(lambda: not self.alive(), GONE_S):
-            return f"{_TOO_LATE}{len(self.alive())} survivors"
-        if not _until(lambda: not self.files(), GONE_S):
-            return f"{_TOO_LATE}a shared-memory segment is left"
+        for what, left in (("processes", self.alive), ("shared-memory segments", self.files)):
+            if not _until(lambda left=left: not left(), GONE_S):  # type: ignore[misc]
+                went = _until(lambda left=left: not left(), _WENT_S)  # type: ignore[misc]
+                return f"{_TOO_LATE if went else ''}{what} are left"
         if self.unit and not _until(self.unit_runs, 15):
             return "the unit does not run again"
         return ""

@@ -30,7 +30,10 @@ _MOST = 512  # patterns: few runs need a tenth of them, and all are read
 _WORD = 4  # bytes of the engine's codes
 _Key = tuple[str | bytes, int]
 # What a damaged file, or an engine that is not the one that is meant, may raise.
-_UNFIT = (AttributeError, RuntimeError, TypeError, ValueError, OverflowError, EOFError)
+_UNFIT = (
+    *(AttributeError, RuntimeError, TypeError, ValueError),
+    *(OverflowError, EOFError, LookupError, MemoryError),
+)
 
 
 @contextmanager
@@ -78,10 +81,11 @@ class _Patterns:
     def save(self) -> None:
         """Write those that are new, if Python writes the like; whoever cannot leaves it."""
         known = self._known or {}
-        room = _MOST - len(known)
-        if not self._new or room <= 0 or not self._file or sys.dont_write_bytecode:
+        if not self._new or not self._file or sys.dont_write_bytecode:
             return
-        known |= {key: _encoded(*key, made) for key, made in [*self._new.items()][:room]}
+        if len(known) + len(self._new) > _MOST:
+            known = {}  # most are of an earlier triage, or of a folder that is not read any more
+        known |= {key: _encoded(*key, made) for key, made in [*self._new.items()][:_MOST]}
         part = f"{self._file}.{os.getpid()}"
         try:
             with open(part, "wb") as file:  # noqa: PTH123  pathlib takes 3 ms to import
@@ -101,7 +105,7 @@ def _read(file: str) -> dict[_Key, bytes]:
     try:
         with open(file, "rb") as opened:  # noqa: PTH123
             build, known = marshal.loads(opened.read())  # noqa: S302  as trusted as the modules
-    except (OSError, ValueError, EOFError, TypeError):
+    except (OSError, *_UNFIT):
         return {}
     return known if build == _build() and isinstance(known, dict) else {}
 

@@ -127,7 +127,9 @@ class SlurmTarget:
         self._state = "PENDING"
         self._facts: dict[str, str] = {}
         self._ended: Ended | None = None
-        self._drained = False
+        self._drained = self._told = False
+        self._first: Ended | None = None
+        self._batch_size = -1
         self._asked = self._listed_at = 0.0
         self._listed = ""  # what the scheduler last said of its processes
         self._seen: dict[int, int] = {}
@@ -197,6 +199,7 @@ class SlurmTarget:
         if not self._id:
             return
         if force:
+            self._told = True
             self._listed_at = 0.0
             self.pids()  # who must be gone: a process stuck in the kernel may outlive its job
             self._run(["scancel", "--signal=USR1", f"{self._id}.0"])
@@ -215,7 +218,7 @@ class SlurmTarget:
         deadline = time.monotonic() + wait_s
         while True:
             self._find_logs()
-            over = self._ended is not None
+            over = self._ended is not None or self._told
             chunk = b"".join(log.more(last=over) for log in self._logs.values())
             if chunk:
                 return chunk
@@ -288,7 +291,11 @@ class SlurmTarget:
             self._asked = 0.0
             self._ask()
             time.sleep(0.1)
-        stuck = [f"job {self._id} ({self._state})"] if self._id and self._ended is None else []
+        # Once srun has given its code all tasks are over, and a task is so only when nothing is
+        # left below it: what takes long then is the cluster's own epilog.
+        epilog = self._state == "COMPLETING" and (self._folder / "code").exists()
+        over = self._ended is not None or epilog
+        stuck = [] if over or not self._id else [f"job {self._id} ({self._state})"]
         stuck += [tree.stuck(proc.pid, proc.state) for proc in tree.living(self._seen)]
         told = ("JobState", "Reason", "ExitCode", "NodeList", "StartTime", "EndTime")
         said = tuple(f"{name}: {self._facts[name]}" for name in told if self._facts.get(name))
@@ -348,10 +355,15 @@ class SlurmTarget:
 
     def _first_told(self) -> Ended | None:
         """The end of the task that ended first, unless it was taken from us."""
-        text = self._batch_text()
-        if _TAKEN.search(text) or not (found := _FIRST_END.search(text)):
-            return None
-        return Ended(_code(found))
+        size = -1
+        with contextlib.suppress(OSError):
+            size = (self._folder / "batch.log").stat().st_size
+        if self._first is None and size != self._batch_size:
+            self._batch_size = size
+            text = self._batch_text()
+            if not _TAKEN.search(text) and (found := _FIRST_END.search(text)):
+                self._first = Ended(_code(found))
+        return self._first
 
     def _batch_text(self) -> str:
         """The first part of what srun and the scheduler said themselves."""

@@ -193,6 +193,9 @@ def test_under_a_bound_of_97_percent_a_cover_of_all_small_sets_is_enough() -> No
     problem = problem_of(dict.fromkeys(names, 1.0), not_both=pairs, goal="all", stop="97%")
     journal, done = World(problem, ()).search()
     assert (done.reason, done.level) == ("found", "97%")
+    assert (
+        done.say == f"Nothing failed in {len(journal)} launches; some flags were in none together."
+    )
     assert len(journal) < 20
     space = space_of(read_journal(problem, ()).problem)
     assert len(largest(space)) == 64
@@ -208,6 +211,33 @@ def test_among_launches_that_lie_a_start_is_asked_for_again_before_nothing_is_sa
     journal, done = World(problem, ()).search()
     assert sorted(sorted(e.items) for e in journal) == [[], ["a"], ["a"], ["b"], ["b"]]
     assert done.level == "97%"
+
+
+def test_a_start_of_which_nothing_more_is_learned_does_not_take_the_whole_budget() -> None:
+    problem = problem_of(
+        {"a": 2.0, "b": 1.0}, not_both=(("a", "b"),), goal="all", noise=Noise(0.05, 0.1)
+    )
+    journal: list[Entry] = []
+    while not isinstance(step := next_trials(problem, tuple(journal)), Done):
+        again = any(e.items == frozenset("a") for e in journal)
+        lost = again and step[0].items == frozenset("a")
+        seen = Seen.UNRESOLVED if lost else Seen.STARTS
+        journal.append(Entry(number=len(journal) + 1, items=step[0].items, seen=seen, seconds=1.0))
+        assert len(journal) < 20
+    assert any(e.items == frozenset("b") for e in journal)
+    assert (step.reason, step.level) == ("stuck", "seen")
+    assert step.say == "Nothing failed, but these stayed unresolved: a."
+
+
+def test_without_a_model_nothing_is_proved_where_launches_lie() -> None:
+    names = [f"f{number:02d}" for number in range(61)]  # more than the model holds
+    problem = problem_of(dict.fromkeys(names, 1.0), goal="best", noise=Noise(0.05, 0.3))
+    journal = [
+        Entry(number=1, items=frozenset(), seen=Seen.STARTS, seconds=1.0),
+        Entry(number=2, items=frozenset(names), seen=Seen.STARTS, seconds=1.0),
+    ]
+    step = next_trials(problem, tuple(journal))
+    assert not isinstance(step, Done) or step.level != "proved"
 
 
 @pytest.mark.parametrize("goal", ["best", "first", "all"])

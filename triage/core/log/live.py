@@ -19,7 +19,13 @@ from triage.core.log.lines import Line, clean
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import HEAD
+from triage.core.regex import regex
 
+# Words of a program that does without what it tells of.
+_GOES_ON = regex(
+    r"(?i)\bfall(?:s|ing)?[ -]?back|\bretry(?:ing)?\b|\bautomatically (?:set|switch|disabl|us)"
+    r"|\bDisabling \w"
+)
 _FIRST = 1 << 10  # bytes after which a prefix is looked for; again whenever there are twice as many
 
 
@@ -27,7 +33,8 @@ class Live:
     """A Watcher over one launch.
 
     Fatal are exceptions that end a process, deaths that the launcher reports, a
-    refused command line or port, and lines of causes that are fatal. Nothing after a
+    refused command line or port, and lines of causes that are fatal, unless the line says that the
+    program does without. Nothing after a
     stop signal or the ready line is: a server that served is not one that failed to start.
     """
 
@@ -122,4 +129,5 @@ class Live:
             # An exception's own line says nothing here: it may be caught, and if it is
             # not, the process ends by itself.
             return False
-        return next(iter(self._matcher.match(text, seen)), None) is not None
+        named = next(iter(self._matcher.match(text, seen)), None) is not None
+        return named and _GOES_ON.search(text) is None

@@ -175,7 +175,9 @@ def _uncovered(known: Known, wanted: Keys) -> tuple[Trial, ...] | Done:
     while problem.noise.miss**times > 1 - SURE:
         times += 1
     starts = Counter(e.items for e in known.entries if e.seen is Seen.STARTS)
-    doubted = [keys for keys, count in starts.items() if keys and count < times]
+    missed = Counter(e.items for e in known.entries if e.seen is Seen.UNRESOLVED)
+    few = [keys for keys, count in starts.items() if keys and count < times]
+    doubted = [keys for keys in few if missed[keys] <= problem.retries]
     if problem.noise and doubted:
         why = "Once more: nothing failed so far, and a start may be luck."
         return (Trial(items=doubted[0], why=why),)
@@ -187,13 +189,16 @@ def _uncovered(known: Known, wanted: Keys) -> tuple[Trial, ...] | Done:
             "tells of what no launch had together."
         )
         return (Trial(items=space.items(mask), why=why),)
-    if known.given_up():
-        names = "; ".join(join(keys, problem) for keys in known.given_up())
+    unresolved = [*known.given_up(), *(few if problem.noise else ())]
+    if unresolved:
+        names = "; ".join(join(keys, problem) for keys in unresolved)
         say = f"Nothing failed, but these stayed unresolved: {names}."
         return Done(reason="stuck", level="seen", say=say)
     done = _all_started(known, wanted)
-    sure = mask is None and not problem.noise
-    return done if sure else replace(done, level="97%")
+    if mask is not None:
+        say = f"Nothing failed in {len(known.entries)} launches; some flags were in none together."
+        return replace(done, say=say, level="97%")
+    return replace(done, level="97%") if problem.noise else done
 
 
 def _all_started(known: Known, wanted: Keys) -> Done:
@@ -291,6 +296,7 @@ def _reduced(known: Known, belief: Belief) -> Decision:
         return Decision(step.probe, kind="reduce")
     # Reducing tells no failure from another: one that hides behind another one is not found.
     proved = step.probe is None and step.whole and known.problem.goal != "all"
+    proved = proved and not (known.problem.noise or evidence.noise)
     return Decision(None, level="proved" if proved else "seen")
 
 
