@@ -43,7 +43,9 @@ def test_what_comes_from_the_file_is_what_re_makes(
     assert again == true  # codes, groups and flags
 
 
-@pytest.mark.parametrize("damage", ["cut", "foreign", "nothing", "other", "codes", "groups", "size"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "foreign", "nothing", "other", "codes", "groups", "size"]
+)
 def test_a_file_that_is_of_no_use_is_made_anew(tmp_path: Path, damage: str) -> None:
     file = tmp_path / "patterns"
     made(file)

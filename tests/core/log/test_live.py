@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from triage.core.causes import Cause, Severity
 from triage.core.log.live import Live
+from triage.knowledge import load_causes
 
 T = "[2026-07-01 12:00:00] "
 HEALTHY = (
@@ -148,3 +149,27 @@ def test_the_ranks_that_said_nothing_of_their_failure_are_unheard() -> None:
 
 def test_no_rank_is_unheard_where_none_was_named() -> None:
     assert watch(T + "Received sigquit from a child process. It usually means\n").unheard() == set()
+
+
+GOES_ON = (
+    "Disabling overlap schedule since mamba no_buffer is not compatible with overlap schedule, try "
+    "to use --disable-radix-cache if overlap schedule is necessary",
+    "Qwen3NextForCausalLM with radix cache requires page_size=1 in the current Mamba scheduling mode "
+    "(no_buffer), but got 64. Automatically setting page_size=1.",
+    "Failed to download cubin from mirror, retrying with https://edge.example.org/x.cubin",
+    "pidfd_open failed: Function not implemented, falling back to /proc",
+    "Mooncake memory registration failed. Falling back to a copy through the host.",
+)
+
+
+@pytest.mark.parametrize("text", GOES_ON)
+def test_a_line_that_says_how_the_program_goes_on_ends_no_launch(text: str) -> None:
+    live = Live(load_causes())
+    live.feed(f"[2026-07-02 08:20:09 TP0] {text}\n".encode())
+    assert live.fatal_line == 0
+
+
+def test_the_same_trouble_without_a_way_out_does() -> None:
+    live = Live(load_causes())
+    live.feed(b"[2026-07-02 08:20:09 TP0] Mooncake memory registration failed.\n")
+    assert live.fatal_line == 1
