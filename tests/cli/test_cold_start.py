@@ -72,6 +72,12 @@ def test_a_second_run_compiles_nothing_that_the_first_one_did(tmp_path: Path) ->
     assert second[1] * 4 < first[1]
 
 
+def complaints(code: str) -> str:
+    """What a process that runs this code says on its error stream."""
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stderr
+
+
 def test_a_postponed_module_is_itself_once_it_is_used() -> None:
     code = (
         "import sys, triage.cli, inspect; from triage.cli.postponed import postpone;"
@@ -79,8 +85,7 @@ def test_a_postponed_module_is_itself_once_it_is_used() -> None:
         "assert 'ast' in sys.modules; import inspect as again; assert again is inspect;"
         "assert type(inspect) is type(sys); postpone('inspect'); assert inspect.isclass(int)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert complaints(code) == ""
 
 
 def test_a_stand_in_fetches_the_true_thing_and_leaves_the_module_to_others() -> None:
@@ -92,8 +97,7 @@ def test_a_stand_in_fetches_the_true_thing_and_leaves_the_module_to_others() -> 
         "text = '12345678-1234-5678-1234-567812345678';"
         "assert click.UUID.convert(text, None, None) == uuid.UUID(text)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert complaints(code) == ""
 
 
 def test_a_name_without_a_stand_in_comes_from_the_module_itself() -> None:
@@ -105,8 +109,7 @@ def test_a_name_without_a_stand_in_comes_from_the_module_itself() -> None:
         "assert hsv_to_rgb is colorsys.hsv_to_rgb and rgb_to_hsv is not colorsys.rgb_to_hsv\n"
         "assert rgb_to_hsv(1, 0, 0) == (0, 1, 1)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+    assert complaints(code) == ""
 
 
 def test_help_is_shown_as_click_shows_it() -> None:

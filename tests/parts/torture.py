@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -215,9 +215,8 @@ goal: all
     def left(self) -> str:
         """What of the launch is still there, too late."""
         for what, left in (("processes", self.alive), ("shared-memory segments", self.files)):
-            if not _until(lambda left=left: not left(), GONE_S):  # type: ignore[misc]
-                went = _until(lambda left=left: not left(), _WENT_S)  # type: ignore[misc]
-                return f"{_TOO_LATE if went else ''}{what} are left"
+            if not _empty(left, GONE_S):
+                return f"{_TOO_LATE if _empty(left, _WENT_S) else ''}{what} are left"
         if self.unit and not _until(self.unit_runs, 15):
             return "the unit does not run again"
         return ""
@@ -364,6 +363,10 @@ def _until(done: Callable[[], bool], within_s: float) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def _empty(left: Callable[[], Sized], within_s: float) -> bool:
+    return _until(lambda: not left(), within_s)
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
