@@ -144,11 +144,19 @@ def hostile(kind: str, size: int, literals: Sequence[str]) -> bytes:
         "dump": b"server_args={'a': 'b', ",
         "numbers": b"1234567890",
         "dots": b"lib.a/so.",
+        "escaped": b'Traceback (most recent call last):\\n  File \\"a.py\\", line 1, in f\\n',
+        "quoted": b"'Traceback (most recent call last):\\n" + 90000 * b"\\'NoneType\\': ",
+        "escaped-ends": b"Traceback (most recent call last):" + 400000 * b"\\n",
+        "record": b'{"ts":"2026-07-01T12:00:00Z","level":"ERROR","msg":"Traceback (most recent call'
+        b" last):" + b'\\n  File \\"a.py\\", line 1, in f' * (size // 30),
     }
+    if kind == "record":
+        return fillers[kind][: size - 2] + b'"}'
     return (fillers[kind] * (size // len(fillers[kind]) + 1))[:size]
 
 
 HOSTILE = (
     "letters", "spaces", "brackets", "escapes", "redrawn", "bars", "json", "literals", "all",
     "traceback", "heads", "wrappers", "binary", "dump", "numbers", "dots",
+    "escaped", "escaped-ends", "record", "quoted",
 )  # fmt: skip

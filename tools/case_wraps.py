@@ -22,6 +22,8 @@ _YELLOW, _OFF = "\x1b[33m", "\x1b[0m"
 
 def physical(log: Log, lines: Sequence[Printed]) -> tuple[bytes, int, list[str]]:
     """The file, the number of the root's line from 1 (0: none), and its lines as text."""
+    if log.spec.wrap in RECORDS:
+        return _records(log, lines, RECORDS[log.spec.wrap])
     wrap = WRAPS[log.spec.wrap]
     out: list[str] = []
     root, now = 0, lines[0].time
@@ -43,6 +45,61 @@ def _coloured(line: Printed) -> str:
         head, _, rest = line.text.partition(") ")
         return f"\x1b[1;36m{head})\x1b[0;0m {rest}"
     return line.text
+
+
+def _records(
+    log: Log, lines: Sequence[Printed], wrap: Callable[[Log, Printed, str], Iterator[str]]
+) -> tuple[bytes, int, list[str]]:
+    """As `physical`, where a collector joins a record with all lines up to the next one's head."""
+    out: list[str] = []
+    root = 0
+    for group in _joined(lines):
+        held = list(wrap(log, group[0], "\n".join(line.text for line in group)))
+        if not root and any(line.root for line in group):
+            root = (
+                len(out) + 1 + next(n for n, text in enumerate(held) if group[0].text[:9] in text)
+            )
+        out += held
+    return "".join(f"{text}\n" for text in out).encode(), root, out
+
+
+def _joined(lines: Sequence[Printed]) -> Iterator[list[Printed]]:
+    group: list[Printed] = []
+    for line in lines:
+        goes_on = group and line.failure and line.process == group[-1].process
+        if not goes_on or line.text.startswith("[20"):
+            if group:
+                yield group
+            group = []
+        group.append(line)
+    yield group
+
+
+def _fluent(log: Log, line: Printed, text: str) -> Iterator[str]:
+    yield json.dumps({"@timestamp": _utc(line), "level": "info", "message": text,
+                      "kubernetes": {"pod_name": "sglang-0", "container_name": "server"}})  # fmt: skip
+
+
+def _loki(log: Log, line: Printed, text: str) -> Iterator[str]:
+    yield json.dumps({"labels": {"app": "sglang"}, "line": text, "timestamp": _utc(line)},
+                     separators=(",", ":"))  # fmt: skip
+
+
+def _cloudwatch(log: Log, line: Printed, text: str) -> Iterator[str]:
+    at = int(line.time.timestamp() * 1000)
+    yield "        {"
+    yield f'            "timestamp": {at},'
+    yield f'            "message": {json.dumps(text)},'
+    yield f'            "ingestionTime": {at + 900}'
+    yield "        },"
+
+
+def _repr(log: Log, line: Printed, text: str) -> Iterator[str]:
+    if "\n" not in text:
+        yield text
+        return
+    head, _, rest = text.partition("] ")
+    yield f"{head}] {rest!r}" if rest else repr(text)
 
 
 def _none(log: Log, line: Printed, text: str) -> Iterator[str]:
@@ -128,4 +185,11 @@ WRAPS: dict[str, Callable[[Log, Printed, str], Iterator[str]]] = {
     "srun": _srun,
     "mpirun": _mpirun,
     "pod": _k8s,
+}
+# Those that make one record of all lines of a message.
+RECORDS: dict[str, Callable[[Log, Printed, str], Iterator[str]]] = {
+    "fluent": _fluent,
+    "loki": _loki,
+    "cloudwatch": _cloudwatch,
+    "repr": _repr,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,18 @@ def test_lines_are_numbered_as_an_editor_numbers_them(
     text = b"a\n\n" + b"x" * size + b"\n" + b"y" * size + end
     found = [(n, line[:1]) for n, line in numbered(written(tmp_path, text))]
     assert found == [(1, b"a"), (2, b""), (3, b"x"), (4, b"y")]
+
+
+def test_of_a_traceback_in_one_line_the_lines_around_the_root_are_quoted(tmp_path: Path) -> None:
+    said = (
+        "Traceback (most recent call last):\n" + '  File "a", line 1, in f\n' * 40 + "ValueError: x"
+    )
+    record = json.dumps({"ts": "2026-01-01T00:00:00Z", "message": said}).encode()
+    found = excerpt(written(tmp_path, b"a\n" + record + b"\nb\n"), 2, "ValueError: x", before=2)
+    assert found.lines == (
+        (1, "a"),
+        (2, '  File "a", line 1, in f'),
+        (2, '  File "a", line 1, in f'),
+        (2, "ValueError: x"),
+        (3, "b"),
+    )

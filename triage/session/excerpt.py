@@ -33,8 +33,13 @@ class Excerpt:
     end_s: float | None = None
 
 
-def excerpt(log: Path, number: int, *, before: int = BEFORE, after: int = AFTER) -> Excerpt:
-    """The lines around line `number` (from 1; 0: none) of a log; see triage.session.contents."""
+def excerpt(
+    log: Path, number: int, text: str = "", *, before: int = BEFORE, after: int = AFTER
+) -> Excerpt:
+    """The lines around line `number` (from 1; 0: none) of a log; see triage.session.contents.
+
+    Where that line holds a whole traceback, the lines in it around `text` are quoted.
+    """
     quoted: list[tuple[int, str]] = []
     first = now = None
     last = b""
@@ -45,12 +50,23 @@ def excerpt(log: Path, number: int, *, before: int = BEFORE, after: int = AFTER)
             first = first or time
             now = time if count <= number and time else now
         if near:
-            quoted.append((count, _cut(raw.decode("utf-8", "replace").rstrip("\r\n"))))
+            inner = _inner(raw, text, before, after) if count == number and text else []
+            shown = inner or [raw.decode("utf-8", "replace").rstrip("\r\n")]
+            quoted += [(count, _cut(one)) for one in shown]
         if _DATED.search(raw[:_HEAD]):
             last = raw
     return Excerpt(
         lines=tuple(quoted), at_s=_between(first, now), end_s=_between(first, _time(last))
     )
+
+
+def _inner(raw: bytes, text: str, before: int, after: int) -> list[str]:
+    """The lines around a text within a line that holds several; empty for any other line."""
+    if b"\\n" not in raw:
+        return []
+    lines = [line.text for line in clean(raw, 0, 1)]
+    at = next((n for n, line in enumerate(lines) if line.startswith(text[:LONGEST])), -1)
+    return lines[max(0, at - before) : at + after + 1] if at >= 0 and len(lines) > 1 else []
 
 
 def _time(raw: bytes) -> str | None:

@@ -189,6 +189,9 @@ def _traceback(log: Path, told: Diagnosis) -> tuple[str, ...]:
             break
         if number > end - MOST_LINES:
             parts = list(clean(raw, 0, number))  # a long line in pieces, a redrawn one in states
+            if len(parts) > 1 and any(_START in part.text for part in parts[:-1]):
+                lines += [(part.rank, part.text) for part in parts]  # a traceback in one line
+                continue
             line = parts[0] if len(raw) > LONG else parts[-1]
             lines.append((line.rank, line.text))
     starts = [n for n, (_, text) in enumerate(lines) if _START in text]

@@ -152,7 +152,8 @@ def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch | 
     if not trial_log(session, entry).is_file():
         return None
     told = _diagnosis(session, entry)
-    at = excerpt(trial_log(session, entry), told.root.line if told.root else 0)
+    root = told.root
+    at = excerpt(trial_log(session, entry), root.line if root else 0, root.text if root else "")
     ended = at.at_s if told.root and told.outcome == "failed" else at.end_s
     what = braces(entry.items, problem) if entry.items else "the baseline"
     how = "came up" if told.outcome == "healthy" else "failed"
@@ -160,7 +161,9 @@ def _launch(session: SessionFolder, entry: Entry, problem: Problem) -> Launch | 
 
 
 def _excerpt(session: SessionFolder, entry: Entry, told: Diagnosis) -> Excerpt:
-    return excerpt(trial_log(session, entry), told.root.line) if told.root else Excerpt()
+    if told.root is None:
+        return Excerpt()
+    return excerpt(trial_log(session, entry), told.root.line, told.root.text)
 
 
 def _environment(

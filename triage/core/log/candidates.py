@@ -162,7 +162,7 @@ def _of_chain(
         causes[index].role
         for member in members
         for index, line, _ in member.matched
-        if member.head != line <= member.line
+        if line <= member.line and (member.head != line or member.head == member.line)
     }
     base = _strength(tb, members)
     noise = ending(f"{tb.exception}: {tb.message}") is Ending.DEATH

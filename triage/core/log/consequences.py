@@ -84,9 +84,8 @@ def decoys(
                 found.setdefault(number, causes[index].title)
         for place, text in enumerate(tb.more):
             if text.startswith(("Possible solutions:", "Possible suggestions:")):
-                found.setdefault(
-                    tb.line + 1 + place, "this advice is printed after any failure in capture"
-                )
+                number = min(tb.line + 1 + place, max(tb.line, tb.last))  # one line may hold all
+                found.setdefault(number, "this advice is printed after any failure in capture")
     for line, _ in generation.of(Ending.ADVICE):
         found.setdefault(line.number, "general advice, printed whatever the reason was")
     if root is not None:

@@ -13,9 +13,10 @@ from triage.core.causes import Role
 from triage.core.log import endings, landmarks, partial, restarts
 from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
-from triage.core.log.finder import LONG, Compile, Plain
+from triage.core.log.finder import LONG, WINDOWS, Compile, Plain
 from triage.core.log.framing import learned
 from triage.core.log.lines import Line, as_printed, parts, peel
+from triage.core.log.nested import HEAD
 from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
 from triage.core.log.reading import KERNELS, SIZES, WHAT, Found, Reading, reader_of
@@ -27,7 +28,6 @@ from triage.core.log.tracebacks import (
     CAUSE,
     CONTEXT,
     DUMPED,
-    HEAD,
     Traceback,
     Tracebacks,
 )
@@ -37,6 +37,8 @@ from triage.core.server_args import START
 _STREAMS = 4096
 _WAITING = ("process-spawn", "config-load", "unknown")  # where the main process stands meanwhile
 _BEFORE_DUMP = 160  # characters of another logger's head: time, pod, level, place in the code
+_MANY = 3  # lines within one, from which on it may be a traceback
+_LOOKS = 256  # such lines that are looked through once more
 _MATCHED = 64  # matches kept of one traceback
 
 _WHAT = regex(r"\s*what\(\): +(.*)")
@@ -103,6 +105,7 @@ class Gatherer:
         self._reader = reader_of(matcher)
         self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
+        self._looked = 0  # lines that were looked through once more
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
     def take(
@@ -142,11 +145,28 @@ class Gatherer:
             self._fed = number
         # A part has all literals of its text unless something was taken out of it, or looked past.
         whole = len(raw) <= LONG and not hits and b"\x1b" not in raw and raw[:1] != b"{"
-        for line in parts(raw, offset, number, hits, self._foreign):
+        lines: Iterable[Line] = parts(raw, offset, number, hits, self._foreign)
+        if seen and b"\\" in raw and (len(hits) == WINDOWS or b"\\'" in raw):
+            lines, seen = self._of_all(lines, seen)
+        for line in lines:
             self._line(line, self._read(line, seen, whole=whole))
             if self.over:
                 return
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+
+    def _of_all(
+        self, lines: Iterable[Line], seen: Collection[int]
+    ) -> tuple[Sequence[Line], Collection[int]]:
+        """The lines of a long or quoted one, with all literals that are in any of them.
+
+        A scan looks at the raw line, where a quote is escaped, and at some windows of it. The
+        first of such lines are looked through once more; thousands would take too long.
+        """
+        found = tuple(lines)
+        if len(found) < _MANY or self._looked >= _LOOKS:
+            return found, seen
+        self._looked += 1
+        return found, self._matcher.within("\n".join(line.text for line in found))
 
     def _read(self, line: Line, seen: Collection[int], *, whole: bool) -> Reading | None:
         """What the line says; None of resolved arguments, which are long and come once."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
+from triage.core.log.nested import HEAD, LOGGED, is_folded, may_hold, read_record, within
 from triage.core.regex import regex
 
 _DUMP = "server_args="  # the one line whose whole length matters
@@ -93,8 +94,10 @@ _COLON = 10  # and the colon of srun
 
 def bare(raw: bytes) -> str:
     """The text of a line as far as its wrappers are known by their shape."""
-    piece = next(_pieces(raw, ()))
-    return _unwrap(next(_segments(piece)))[0]
+    piece, _ = next(_pieces(raw, ()))
+    text = _unwrap(next(_segments(piece)))[0]
+    inner = within(text) if may_hold(text) else None
+    return text if inner is None else _unwrap(inner.lines[0])[0]
 
 
 def clean(
@@ -124,19 +127,32 @@ def parts(
 ) -> Iterator[Line]:
     """As `clean`, for a line that is not as most are."""
     first: Line | None = None
-    for piece in _pieces(raw, hits):
+    for piece, whole in _pieces(raw, hits):
         for segment in _segments(piece):
             line = peel(segment, offset, number, foreign)
-            if first is None:
-                first = line
-            elif not line.wrapper:
-                line = line._replace(
-                    time=line.time or first.time,
-                    rank=first.rank if line.rank == "main" and not line.headed else line.rank,
-                    wrapper=first.wrapper,
-                    simulated=first.simulated,
-                )
-            yield line
+            line = line._replace(headed=True) if whole and first is None else line
+            line = line if first is None else _as(first, line)
+            first = first or line
+            inner = within(line.text) if "\n" in line.text or may_hold(line.text) else None
+            if inner is None:
+                yield line
+                continue
+            message = whole or inner.whole
+            for count, text in enumerate(inner.lines):
+                one = _as(line, peel(text, offset, number, foreign))
+                yield one._replace(headed=True) if message and not count else one
+
+
+def _as(first: Line, line: Line) -> Line:
+    """A part of a line, with what the first part says of its source."""
+    if line.wrapper:
+        return line
+    return line._replace(
+        time=line.time or first.time,
+        rank=first.rank if line.rank == "main" and not line.headed else line.rank,
+        wrapper=first.wrapper,
+        simulated=first.simulated,
+    )
 
 
 def as_printed(raw: bytes) -> str | None:
@@ -145,7 +161,7 @@ def as_printed(raw: bytes) -> str | None:
         return None
     text = raw.decode("utf-8", "replace").rstrip("\r\n")
     redrawn = "\r" in text or "\x1b" in text or _has_bar(text)
-    return None if redrawn or text.startswith('{"') else text
+    return None if redrawn or may_hold(text) else text
 
 
 def _has_bar(text: str) -> bool:
@@ -153,19 +169,20 @@ def _has_bar(text: str) -> bool:
     return "it/s]" in text or "s/it]" in text or "%|" in text or "Completed |" in text
 
 
-def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
+def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[tuple[str, bool]]:
+    """The texts of a line that are looked at, and whether they are one message of a logger's."""
     text = raw.decode("utf-8", "replace").rstrip("\r\n")
-    inner = _record(text) if text.startswith('{"') else None
-    if inner is not None:
-        text = inner
-    if len(raw) <= LONG or _DUMP in text[:300]:
-        yield text[:_LONGEST]
+    record, whole = read_record(text) if text.startswith("{") else None, False
+    if record is not None:
+        text, whole = record
+    if len(raw) <= LONG or _DUMP in text[:300] or _holds_traceback(text):
+        yield text[:_LONGEST], whole
         return
-    if inner is not None:
+    if record is not None:
         before = min(
             (
                 at + len(name) + 4
-                for name in _LOGGED
+                for name in LOGGED
                 if (at := raw.find(b'"%s":"' % name.encode())) >= 0
             ),
             default=0,
@@ -174,38 +191,15 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[str]:
         hits = [shift + len(_ESCAPE.sub(b".", raw[before:hit])) for hit in hits]
         raw = text.encode("utf-8", "replace")
     upto = LONG
-    yield raw[:LONG].decode("utf-8", "replace")
+    yield raw[:LONG].decode("utf-8", "replace"), whole
     for hit in hits:
         start, upto = max(hit - BEHIND, upto - _OVERLAP), hit + LONG - BEHIND
-        yield raw[start:upto].decode("utf-8", "replace")
+        yield raw[start:upto].decode("utf-8", "replace"), whole
 
 
-# Where collectors keep the line, and by what a record of theirs is told from other JSON.
-_LOGGED = ("log", "MESSAGE", "message", "msg", "textPayload", "line")
-_STAMPED = ("time", "__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "ts", "insertId")
-
-
-def _record(text: str) -> str | None:
-    """The line inside of a collector's JSON record, or None if the text is none.
-
-    The record's time is put in front, in the shape that `docker logs -t` prints.
-    """
-    if '"log":' not in text and not any(f'"{name}":' in text for name in _LOGGED[1:]):
-        return None
-    import json  # noqa: PLC0415  most logs have none
-
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict):
-        return None
-    name = next((n for n in _LOGGED if isinstance(record.get(n), str)), None)
-    if name is None or (name != "log" and not any(n in record for n in _STAMPED)):
-        return None
-    log: str = record[name].rstrip("\r\n")
-    time = next((record[n] for n in _STAMPED if isinstance(record.get(n), str)), None)
-    return f"{time} {log}" if isinstance(time, str) and re.fullmatch(_ISO, time) else log
+def _holds_traceback(text: str) -> bool:
+    """Whether a long text has lines of a traceback in it, of which none may be cut."""
+    return HEAD in text and ("\n" in text or is_folded(text))
 
 
 def _segments(text: str) -> Iterator[str]:

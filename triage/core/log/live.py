@@ -16,9 +16,9 @@ from triage.core.log.finder import Compile, Plain
 from triage.core.log.framing import SAMPLE, prefix_of
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line, clean
+from triage.core.log.nested import HEAD
 from triage.core.log.scan import Scanner
 from triage.core.log.signatures import Matcher
-from triage.core.log.tracebacks import HEAD
 from triage.core.regex import regex
 
 # Words of a program that does without what it tells of.

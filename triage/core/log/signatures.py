@@ -302,6 +302,11 @@ class Matcher:
             n for n in numbers if not (needs := patterns[n].needs) or any(map(contained, needs))
         ]
 
+    def within(self, text: str) -> frozenset[int]:
+        """Numbers of all literals in a text."""
+        contained = text.__contains__
+        return frozenset([number for number, one in enumerate(self._texts) if contained(one)])
+
     def present(self, text: str, seen: Collection[int]) -> frozenset[int]:
         """Those of these numbers whose literal is in the text."""
         texts = self._texts

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from triage.core.diagnosis import Frame
 from triage.core.log.lines import Line
+from triage.core.log.nested import HEAD
 from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
-HEAD = "Traceback (most recent call last):"
 DUMPED = "(most recent call first):"
 CAUSE = "The above exception was the direct cause"
 CONTEXT = "During handling of the above exception"
@@ -219,7 +219,7 @@ class _Stream:
         previous = self._closed if self._link else None
         if previous is not None and not line.headed:
             rank, header = previous.rank, header or previous.header
-        elif not header and above is not None and above.number == line.number - 1:
+        elif not header and above is not None and 0 <= line.number - above.number <= 1:
             # A logger prints the record first: "[... TP0] It failed:", then the traceback.
             said = above.text.strip()
             if said.endswith((":", "failed to start.")):

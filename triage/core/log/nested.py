@@ -1,0 +1,189 @@
+r"""Lines that stand inside of one: in a logger's JSON record, or with their line ends escaped.
+
+In:  the text of a line. Out: the lines in it, or None.
+Not: what a container engine puts around a line (lines.py); what a line says.
+
+A logger of JSON writes a whole traceback as one record, as do Loki, CloudWatch and others that
+export one; a program that quotes what another printed writes `\n` for each of its line ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from triage.core.regex import regex
+
+HEAD = "Traceback (most recent call last):"
+LONGEST = 1 << 17  # characters of a text that are looked through
+_DEEP = 3  # records within records, and quotes within quotes
+_FIRST, _LAST = 400, 200  # lines kept of one text, from its start and its end
+_MOST = 800  # lines of one line
+_NODES = 400  # values of a record that are looked at
+_ISO = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+
+# Where collectors and loggers keep the line, and by what their record is told from other JSON.
+LOGGED = ("log", "MESSAGE", "message", "msg", "textPayload", "line", "@message", "event", "body",
+          "Body", "stringValue")  # fmt: skip
+_STAMPED = ("time", "__REALTIME_TIMESTAMP", "@timestamp", "timestamp", "ts", "insertId",
+            "asctime", "timeUnixNano", "Timestamp", "@t", "eventTime")  # fmt: skip
+# A field that a logger has: the record is one message. Collectors have it, too, beside a line.
+_LEVELS = ("level", "levelname", "severity", "log.level", "lvl", "SeverityText", "@l")
+_LINES = ("log", "MESSAGE", "textPayload", "line")  # these are one line of a program each
+_NAMES = "|".join(LOGGED)
+# Of an export that is laid out for people: `"message": "...",` on a line of its own.
+_FIELD = regex(rf'\s{{0,60}}"(?:{_NAMES})"\s{{0,4}}:\s{{0,4}}(?P<said>".*")\s{{0,4}},?\s{{0,4}}$')
+_FOLD = regex(
+    r"call last\):\\{1,8}[nr]|\\n(?: |\\t){0,16}File \\{0,8}\"",
+    needs=("call last):\\", "\\n"),
+)
+_FRAME = regex(r'File (?P<slashes>\\{0,8})"', needs=("File ",))
+_QUOTES = {'"': regex(r'\\.|"'), "'": regex(r"\\.|'")}
+_OPENS = regex(r"(?:^|[^\w)\]])[bu]?$")  # what stands in front of a quote that opens
+_UNICODE = regex(r"\\u([0-9a-fA-F]{4})", needs=("\\u",))
+_KEEP = "\x00"  # stands for a backslash meanwhile
+
+
+class Within(NamedTuple):
+    """The lines in a line; `whole` says that they are one message, which the next cannot end."""
+
+    lines: list[str]
+    whole: bool
+
+
+def may_hold(text: str) -> bool:
+    """Whether there may be lines inside of the text, as a quick look tells."""
+    if "\\n" in text and is_folded(text):
+        return True
+    first = text[:1]
+    if first == "{" or ('{"' in text and text[-1:] == "}"):
+        return True
+    return first in (" ", "\t", '"') and _FIELD.match(text) is not None
+
+
+def is_folded(text: str) -> bool:
+    """Whether a traceback's line ends are written out in the text."""
+    return _FOLD.search(text) is not None
+
+
+def within(text: str) -> Within | None:
+    """The lines inside of a cleaned text; None for one that is just a line."""
+    text, whole = text[:LONGEST], False
+    if "\n" not in text:
+        opened = _open(text)
+        if opened is None:
+            return None
+        text, whole = opened
+    return Within(list(islice(_lines(text, _DEEP), _MOST)), whole)
+
+
+def _lines(text: str, deep: int) -> Iterator[str]:
+    lines = text.split("\n")
+    if len(lines) > _FIRST + _LAST:
+        lines = lines[:_FIRST] + lines[-_LAST:]
+    for line in lines:
+        opened = _open(line) if deep else None
+        if opened is None:
+            yield line.rstrip("\r")
+        else:
+            yield from _lines(opened[0], deep - 1)
+
+
+def _open(line: str) -> tuple[str, bool] | None:
+    """What a line holds, one layer taken off, and whether it is a message of its own."""
+    if not may_hold(line):
+        return None
+    if line[:1] == "{" and (record := read_record(line)) is not None:
+        return record
+    if line[:1] in (" ", "\t", '"') and (field := _FIELD.match(line)) is not None:
+        said = _parsed(field["said"])
+        return (said.rstrip("\r\n"), False) if isinstance(said, str) else None
+    return (unquoted(line), False) if is_folded(line) else None
+
+
+def read_record(text: str) -> tuple[str, bool] | None:
+    """The text of a JSON record with its time in front, and whether that is one message.
+
+    The time has the shape that `docker logs -t` prints. None for other JSON.
+    """
+    if "Traceback (" not in text and not any(f'"{name}":' in text for name in LOGGED):
+        return None
+    record = _parsed(text)
+    if not isinstance(record, dict):
+        return None
+    stacks = [value for value in _strings(record) if HEAD in value] if HEAD in text else []
+    name, said = _said(record)
+    stamp = next((record[n] for n in _STAMPED if isinstance(record.get(n), str)), None)
+    known = name == "log" or any(n in record for n in _STAMPED) or bool(stacks)
+    if not known or (not name and not stacks):
+        return None
+    if stacks and HEAD not in said:
+        said = f"{said.rstrip()}\n{stacks[0]}".lstrip("\n")
+    said = said.rstrip("\r\n")
+    whole = name not in _LINES and any(n in record for n in _LEVELS)
+    timed = isinstance(stamp, str) and _ISO.fullmatch(stamp) is not None
+    return (f"{stamp} {said}" if timed else said), whole
+
+
+def _said(record: dict[str, Any]) -> tuple[str, str]:
+    """The name of a record's message, and it; both empty if it has none."""
+    for inner in (record, *[v for v in record.values() if isinstance(v, dict)][:8]):
+        for name in LOGGED:
+            if isinstance(inner.get(name), str):
+                return name, inner[name]
+    return "", ""
+
+
+def _strings(record: dict[str, Any]) -> Iterator[str]:
+    """The texts in a record, outermost first."""
+    values: list[Any] = [record]
+    for value in islice(iter(values), _NODES):
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (dict, list)):
+            values += islice(value.values() if isinstance(value, dict) else value, 64)
+
+
+def _parsed(text: str) -> Any:
+    import json  # noqa: PLC0415  most logs have none
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def unquoted(text: str) -> str:
+    r"""A text with a quoted traceback, that one with line ends of its own and without quotes.
+
+    Quotes around it are told by how its frames are quoted: `File \"` stands between double
+    ones, `File "` between single ones, or none.
+    """
+    fold = _FOLD.search(text)
+    if fold is None:
+        return text
+    frame = _FRAME.search(text, max(0, fold.start() - 40))
+    quote = '"' if frame is not None and frame["slashes"] else "'"
+    marks = _QUOTES[quote]
+    opens = 0
+    for mark in marks.finditer(text, 0, fold.start()):
+        if mark[0] == quote:
+            opens = mark.end()
+    inside = opens > 0 and _OPENS.search(text, max(0, opens - 3), opens - 1) is not None
+    start, stop = opens if inside else 0, len(text)
+    if inside or quote == '"':
+        stop = next((m.start() for m in marks.finditer(text, fold.end()) if m[0] == quote), stop)
+    ahead = "" if text.lstrip()[:1] in ("{", '"') else text[: max(0, start - 1)]
+    return ahead + _unescaped(text[start:stop]).rstrip("\n")
+
+
+def _unescaped(text: str) -> str:
+    """One layer of escapes taken off, in time that grows with the length alone."""
+    text = text.replace("\\\\", _KEEP)
+    for escape, char in (("\\r", ""), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"'), ("\\'", "'"),
+                         ("\\/", "/")):  # fmt: skip
+        text = text.replace(escape, char)
+    if "\\u" in text:
+        text = _UNICODE.sub(lambda found: chr(int(found[1], 16)), text)
+    return text.replace(_KEEP, "\\")
