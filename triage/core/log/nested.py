@@ -1,4 +1,4 @@
-r"""Lines that stand inside of one: in a logger's JSON record, or with their line ends escaped.
+"""Lines that stand inside of one: in a logger's JSON record, or with their line ends escaped.
 
 In:  the text of a line. Out: the lines in it, or None.
 Not: what a container engine puts around a line (lines.py); what a line says.
