@@ -4,7 +4,7 @@ In:  the text of a line. Out: the lines in it, or None.
 Not: what a container engine puts around a line (lines.py); what a line says.
 
 A logger of JSON writes a whole traceback as one record, as do Loki, CloudWatch and others that
-export one; a program that quotes what another printed writes `\n` for each of its line ends.
+export one; a program that quotes what another printed writes two characters for each line end.
 """
 
 from __future__ import annotations
