@@ -270,6 +270,8 @@ def _phase(
     if is_load_barrier(tb.text):
         return "weight-load"  # the barrier stands behind the load, in a frame of its own
     by_frames = _proven(tb) or _proven(members[-1])
+    if tb.headless and _captured(members):  # the frames that say so may be cut off
+        by_frames = _proven(members[-1]) or by_frames
     by_landmark = generation.phases.get(id(tb), "unknown")
     if not by_frames and by_landmark == "unknown":  # the head of the log was cut off
         by_landmark = _captured(members) or by_landmark

@@ -16,7 +16,7 @@ from triage.core.flags import FlagTable
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding, find
 from triage.core.log.clock import elapsed
-from triage.core.log.endings import Ending
+from triage.core.log.endings import Ending, is_probe
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import config_of, effective_of, total_ranks
 from triage.core.log.finder import Compile, Plain
@@ -66,6 +66,8 @@ def diagnose(
     if outcome and finding.root and _only_logged(finding.root) and _is_hung(outcome):
         finding = Finding()
     seen = _outcome(gatherer, finding, ready=ready, known=outcome)
+    if seen == "failed" and outcome is None and _in_vain(generation, matcher.causes, finding.root):
+        seen, finding = "hung", Finding()
     if seen in ("healthy", "interrupted", "empty"):
         finding = Finding()
     dump = find_dump(generation.dump) if generation.dump else None
@@ -155,6 +157,15 @@ def _seen_by_a_launcher(known: Outcome, *, died: bool) -> str:
             return "hung"  # what `timeout` ends with
         case Crashed():
             return "failed"
+
+
+def _in_vain(generation: Generation, causes: Sequence[Cause], root: Candidate | None) -> bool:
+    """Whether a probe gave up on a launch that had not gone on for longer than any start takes."""
+    if root is None or not is_probe(root.text):
+        return False
+    from triage.core.log.hang import probed_in_vain  # noqa: PLC0415  few launches stand still
+
+    return probed_in_vain(generation, causes, root)
 
 
 def _is_hung(known: Outcome) -> bool:

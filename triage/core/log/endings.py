@@ -347,6 +347,10 @@ _TIMEOUT = regex(
     r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out",
     needs=(" 124", "DUE TO TIME LIMIT", "timeout: sending signal", "start operation timed out"),
 )
+_PROBE = regex(
+    r"(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) probe(?: failed|, will be restarted)",
+    needs=(" probe failed", " probe, will be restarted"),
+)
 _KERNEL = regex(r"\[ *\d+\.\d{3,6}\] ")
 _SETUP = regex(
     r"\b(?:ibvwrap|ibvsymbols|nvls|shmutils|shm|init|bootstrap|socket|net_ib|transport)\.cc"
@@ -463,6 +467,11 @@ def is_end(text: str) -> bool:
 def is_timeout(text: str) -> bool:
     """Whether the stop came from a time-out outside of the server."""
     return _TIMEOUT.search(text) is not None
+
+
+def is_probe(text: str) -> bool:
+    """Whether an orchestrator says that its probe of a server failed."""
+    return "probe" in text and _PROBE.search(text) is not None
 
 
 def is_kernel(text: str) -> bool:

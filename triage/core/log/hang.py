@@ -18,7 +18,7 @@ from triage.core.log.ranks import members, resolved
 from triage.core.phases import order
 
 # Seconds without a landmark after which a stop means that somebody waited in vain.
-_PATIENCE, _SLOW_PATIENCE, _OUTER = 600, 1800, 60
+_PATIENCE, _SLOW_PATIENCE, _PROBED, _OUTER = 600, 1800, 300, 60
 _FEW = 4  # of so many ranks one may be behind
 _SLOW = frozenset(
     ("model-construct", "weight-load", "memory-profiling", "graph-capture",
@@ -84,6 +84,21 @@ def waited_in_vain(generation: Generation) -> bool:
         return outer and last.phase != "weight-load"
     slow = last.phase in _SLOW
     return now - then >= (_OUTER if outer else _SLOW_PATIENCE if slow else _PATIENCE)
+
+
+def probed_in_vain(generation: Generation, causes: Sequence[Cause], root: Candidate) -> bool:
+    """Whether nothing had gone on for too long when a probe failed for the last time.
+
+    A probe has its patience from the start of the process on, so less is left of it here
+    than of a time-out.
+    """
+    last = generation.timeline.last
+    then = seconds(last.line.time) if last else None
+    if last is None or then is None:
+        return False
+    told = (hit.line for hit in generation.all_hits() if causes[hit.cause] is root.cause)
+    latest = max((now for line in told if (now := seconds(line.time)) is not None), default=then)
+    return latest - then >= (_SLOW_PATIENCE if last.phase in _SLOW else _PROBED)
 
 
 def no_progress(generation: Generation) -> Candidate | None:

@@ -45,6 +45,8 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("max_total_num_tokens=", "scheduler-init"),
     ("Tree cache initialized", "scheduler-init"),
     ("CommonKVBootstrapServer started", "pd-init"),
+    ("Prefill register attempt", "pd-init"),
+    ("Prefill instance failed to register", "pd-init"),
     ("Engine startup timings", "warmup-request"),
     ("INFO:     Started server process", "warmup-request"),
     ("INFO:     Uvicorn running on", "warmup-request"),

@@ -40,7 +40,8 @@ _WORDS = frozenset(
      "Usage", "Example", "Note")
 )  # fmt: skip
 _WARNING = regex(r"\S+:\d+: \w*Warning: ", needs=("Warning: ",))
-_DUMP = regex(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
+# Two processes that die at once write character by character: "0xCurrent thread 0x00007f3d".
+_DUMP = regex(r"(?P<current>Current thread|Thread) 0x.*\(most recent call first\):")
 _GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
 _NAMED_AS_ERROR = regex(r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$")
 _LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
