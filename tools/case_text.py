@@ -139,6 +139,7 @@ class Log:
             "{site}": self.site,
             "{sglang}": self.sglang,
             "{time}": f"{self.now:%Y-%m-%d %H:%M:%S}",
+            "{iso}": f"{self.now:%Y-%m-%dT%H:%M:%S}",
             "{model}": f"/models/{self.spec.model}",
             "{node}": self.node,
         }

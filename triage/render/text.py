@@ -71,7 +71,7 @@ def _headline(d: Diagnosis) -> str:
         case "empty":
             return "empty: no line of an engine"
         case "interrupted":
-            return f"interrupted{where}: somebody stopped the launch"
+            return f"interrupted{where}: {_shown(d.title, 240) or 'somebody stopped the launch'}"
         case _:
             pass
     if d.cause:

@@ -26,8 +26,9 @@ STOP = (
     + "SIGTERM received. signum=None frame=None. Draining requests and shutting down...\n"
 )
 DIED = (
-    T.format(7) + "Subprocess scheduler_0 (pid=7) crashed with exit code -15. Triggering SIGQUIT\n"
+    T.format(7) + "Subprocess scheduler_0 (pid=7) crashed with exit code -9. Triggering SIGQUIT\n"
 )
+TERMED = DIED.replace("-9", "-15")
 BIND = (
     T.format(4)
     + "ERROR:    [Errno 98] error while attempting to bind on address ('127.0.0.1', 3): in use\n"
@@ -69,7 +70,10 @@ def found(text: str | bytes, *causes: Cause, outcome: Outcome | None = None) -> 
         (BEGIN + FATAL, "failed", "weight-load"),
         (BEGIN + READY + FATAL, "failed", "weight-load"),
         (BEGIN + READY + DIED, "failed", "serving"),
+        (BEGIN + READY + TERMED, "healthy", "serving"),
         (BEGIN + DIED, "failed", "dist-init"),
+        (BEGIN + TERMED, "interrupted", "dist-init"),
+        (BEGIN + TERMED + DIED, "failed", "dist-init"),
         (BEGIN + BIND + READY, "failed", "warmup-request"),
         (BEGIN + STOP + DIED, "interrupted", "dist-init"),
         (BEGIN + INTERRUPT, "interrupted", "dist-init"),

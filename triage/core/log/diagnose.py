@@ -90,6 +90,10 @@ def diagnose(
             diagnosis = doubted(diagnosis, root, matcher.causes)
         return diagnosis
     phase = "serving" if ready else generation.timeline.furthest()
+    if seen == "interrupted":
+        from triage.core.log.failure import of_stop  # noqa: PLC0415  as above
+
+        diagnosis = of_stop(diagnosis, generation)
     return replace(diagnosis, phase=phase, confidence="high" if seen != "empty" else "low")
 
 
@@ -109,10 +113,21 @@ def _ready(generation: Generation) -> bool:
 def _died(generation: Generation, *, after: int) -> bool:
     """Whether a child died after this line, other than by a stop that somebody asked for."""
     stop = generation.stop
-    return any(
-        line.number > after and (not stop or line.number < stop)
+    deaths = [
+        line.text
         for line, _ in generation.of(Ending.DEATH)
-    )
+        if line.number > after and (not stop or line.number < stop)
+    ]
+    return bool(deaths) and not _signalled(deaths)
+
+
+def _signalled(deaths: Sequence[str]) -> bool:
+    """Whether children ended, and only because a signal told them to."""
+    if not deaths:
+        return False
+    from triage.core.log.stops import only_signalled  # noqa: PLC0415  few launches die
+
+    return only_signalled(deaths)
 
 
 def _only_logged(root: Candidate) -> bool:
@@ -138,7 +153,7 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
         return "hung"  # whoever ended it then
     if _died(generation, after=0):
         return "failed"
-    if generation.stop:
+    if generation.stop or _signalled([line.text for line, _ in generation.of(Ending.DEATH)]):
         return "hung" if waited_in_vain(generation) else "interrupted"
     return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"
 

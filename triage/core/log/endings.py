@@ -65,9 +65,8 @@ _DEATH = _Any(
     "Engine process failed to start",
     (r"(?:Worker proc|EngineCore|Engine core proc)\S* .*died unexpectedly", "died unexpectedly"),
     (
-        r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Terminated|Aborted)\b",
+        r"^Killed$|^(?:\S+: )?line \d+: +\d+ (?:Killed|Aborted)\b",
         " Aborted",
-        " Terminated",
         "Killed",
     ),
     "Server process died",
@@ -76,13 +75,8 @@ _DEATH = _Any(
     "server process died",
     "server process exited with code",
     "server process terminated unexpectedly",
-    (
-        r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)"
-        r"|SYSTEM_ERROR.*[Ww]orker",
-        "ActorDiedError",
-        "SYSTEM_ERROR",
-        "The actor ",
-    ),
+    (r"ActorDiedError|The actor (?:is dead|died) (?:because|unexpectedly)|SYSTEM_ERROR.*[Ww]orker",
+     "ActorDiedError", "SYSTEM_ERROR", "The actor "),
     ".service: Failed with result",
     "Control process exited, code=",
     "Main process exited, code=",
@@ -95,29 +89,16 @@ _DEATH = _Any(
     "mpirun has exited due to process",
     "mpirun noticed that process",
     "prterun noticed",
-    (
-        r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
-        "Root Cause (first observed failure)",
-        "failed (exitcode: ",
-    ),
-    (
-        r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
-        ") received by PID ",
-        "exitcode",
-    ),
+    (r"failed \(exitcode: -?\d+\) local_rank: \d+|^Root Cause \(first observed failure\)",
+     "Root Cause (first observed failure)", "failed (exitcode: "),
+    (r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
+     ") received by PID ", "exitcode"),
     (r"Sending process \d+ closing signal SIG", " closing signal SIG"),
-    (
-        r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
-        " exited with code ",
-        "Back-off restarting failed container",
-        "CrashLoopBackOff",
-    ),
-    (
-        r"ChildFailedError|ProcessExitedException: process \d+ terminated",
-        "ChildFailedError",
-        "ProcessExitedException: process ",
-    ),
-)
+    (r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
+     " exited with code ", "Back-off restarting failed container", "CrashLoopBackOff"),
+    (r"ChildFailedError|ProcessExitedException: process \d+ terminated",
+     "ChildFailedError", "ProcessExitedException: process "),
+)  # fmt: skip
 _PEER_GONE = _Any(
     (
         r"gloo/transport/\w+/pair\.cc:\d+\]? *"
@@ -213,18 +194,37 @@ _STOP = _Any(
     "Draining requests and shutting down",
     (r"Received (?:SIGTERM|SIGINT|signal 15|signal 2)\b", "Received "),
     (
-        r"systemd\[\d+\]: Stopping |\.service: Stopping|Stopping \S*(?:sglang|vllm)\S*\.{3}$",
+        r"systemd\[\d+\]: Stopping |\.service: Stopping|^Stopping \S+\.service\b"
+        r"|Stopping \S*(?:sglang|vllm)\S*\.{3}$",
         "Stopping",
     ),
     (r"CANCELLED AT \S+ (?:DUE TO|\*\*\*)", "CANCELLED AT "),
     (r"^timeout: sending signal (?:TERM|KILL|INT)", "timeout: sending signal "),
     "start operation timed out. Terminating",
+    "PBS: job killed: walltime ",
+    "TERM_RUNLIMIT: job killed",
+    "TERM_PREEMPT: job killed",
+    "this job is preempted",
+    "Preempted in order to admit",
+    (r"\bPreempted by (?:a )?pod ", "Preempted by "),
+    (r"\bStopping container \S+$", "Stopping container "),
+    "imminent node shutdown",
     (
         r"\bexit(?:ed with)? (?:code|status) 124\b",
         "exit code 124",
         "exit status 124",
         "exited with code 124",
         "exited with status 124",
+    ),
+)
+# A process that ended because it was told to: SIGTERM or SIGINT, and nothing else, is said of it.
+_SIGNALLED = _Any(
+    (r"^(?:srun|slurmstepd): error: .*\btasks? [\d,-]+: Terminated$", ": Terminated"),
+    (r"^Terminated$|^(?:\S+: )?line \d+: +\d+ Terminated\b", "Terminated"),
+    (r"^\S+ exited with code (?:143|130)$", " exited with code 1"),
+    (
+        r"Main process exited, code=(?:killed, status=(?:15/TERM|2/INT)|exited, status=143)",
+        "Main process exited, code=",
     ),
 )
 # A command line that argparse refuses; compilers write "name: error: ..." too.
@@ -255,18 +255,11 @@ _NO_COMMAND = _Any(
         ": command not found",
         ": not found",
     ),
-    (
-        r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
-        ": executable file not found",
-        ": not found",
-        ": permission denied",
-    ),
-    (
-        r"^exec \S+: (?:exec format error|no such file or directory)",
-        ": exec format error",
-        ": no such file or directory",
-    ),
-)
+    (r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
+     ": executable file not found", ": not found", ": permission denied"),
+    (r"^exec \S+: (?:exec format error|no such file or directory)",
+     ": exec format error", ": no such file or directory"),
+)  # fmt: skip
 _CONTAINER = _Any(
     (r"nvidia-container-cli: .*error|nvidia-container-cli: ", "nvidia-container-cli: "),
     "OCI runtime create failed",
@@ -387,10 +380,12 @@ LITERALS = frozenset(
         "Illegal instruction", "Floating point", "Segfault encountered", "*** SIG", "double free",
         "malloc():", "free():", "corrupted size", "munmap_chunk", "NCCL WARN", "NULL value",
         "non-zero status", ".cpp:", ".cc:", ".cu:", "ERROR", "CRITICAL", "EOFError",
-        "Received signal", "SYSTEM_ERROR",
+        "Received signal", "SYSTEM_ERROR", "PBS: job killed", "TERM_RUNLIMIT", "TERM_PREEMPT",
+        "job is preempted", "Preempted ", "imminent node",
     )
 )  # fmt: skip
 _ORDER = (
+    (Ending.STOP, _SIGNALLED),
     (Ending.DEATH, _DEATH),
     (Ending.FATAL, _FATAL),
     (Ending.STOP, _STOP),

@@ -11,18 +11,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
-from triage.core.diagnosis import Alternative, Decoy, Diagnosis, Exc, Root, Suspect
+from triage.core.diagnosis import Advice, Alternative, Decoy, Diagnosis, Exc, Root, Suspect
 from triage.core.flags import FlagTable
 from triage.core.log.candidates import Candidate
 from triage.core.log.cascade import Finding
 from triage.core.log.confidence import confidence_of
-from triage.core.log.endings import Ending
+from triage.core.log.endings import STOPPED_BY, Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import ranks_of
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.hang import no_progress
 from triage.core.log.lines import Line
 from triage.core.log.ranks import dead, members, resolved
+from triage.core.log.stops import Stop, stopped_by
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
@@ -168,6 +169,10 @@ def of_hang(
     phase = root.phase if root else (furthest.phase if furthest else "unknown")
     cause = hang.cause if hang else None
     mark, text = fingerprint("hung", f"in {phase}")
+    stop = None if cause or known else _stop(generation)
+    title = "" if known else "hung, or the log was cut"
+    if stop is not None:
+        title = f"nothing went on for long before {stop.who} (line {stop.line})"
     found: tuple[Suspect, ...] = ()
     if hang is not None:
         found = suspects(cause, hang.text, diagnosis.config, hang.captures)
@@ -175,7 +180,7 @@ def of_hang(
         diagnosis,
         phase=phase,
         cause=cause.id if cause else None,
-        title=cause.title if cause else ("" if known else "hung, or the log was cut"),
+        title=cause.title if cause else title,
         confidence="medium" if known or cause else "low",
         fingerprint=mark,
         fingerprint_of=text,
@@ -183,6 +188,32 @@ def of_hang(
         root=_root(root) if root else None,
         suspects=found,
         remedies=advice(cause, hang.captures if hang else {}, "", diagnosis.config),
+    )
+
+
+def of_stop(diagnosis: Diagnosis, generation: Generation) -> Diagnosis:
+    """Nothing failed: who ended it, and what a person can do about that."""
+    stop = _stop(generation)
+    if stop is None:
+        return diagnosis
+    return replace(diagnosis, title=f"{stop.who} (line {stop.line})", remedies=_remedies_of(stop))
+
+
+def _stop(generation: Generation) -> Stop | None:
+    told = [
+        (line.number, line.text)
+        for kind in (Ending.STOP, Ending.DEATH)
+        for line, _ in generation.of(kind)
+    ]
+    asked = [tb for tb in generation.tracebacks if tb.exception in STOPPED_BY]
+    return stopped_by([*told, *((tb.line, tb.text) for tb in asked)])
+
+
+def _remedies_of(stop: Stop) -> tuple[Advice, ...]:
+    if not stop.advice:
+        return ()
+    return (
+        Advice(say=stop.advice, changes=(), disposition="manual", cost="none", evidence="inferred"),
     )
 
 

@@ -16,9 +16,12 @@ from triage.core.log.evidence import Generation
 from triage.core.log.landmarks import Reached
 from triage.core.log.ranks import members, resolved
 from triage.core.phases import order
+from triage.core.regex import regex
 
 # Seconds without a landmark after which a stop means that somebody waited in vain.
 _PATIENCE, _SLOW_PATIENCE, _PROBED, _OUTER = 600, 1800, 300, 60
+_LOADING = ("model-construct", "weight-load")  # which may take any time
+_CANCELLED = regex(r"CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)", needs=("CANCELLED AT ",))
 _FEW = 4  # of so many ranks one may be behind
 _SLOW = frozenset(
     ("model-construct", "weight-load", "memory-profiling", "graph-capture",
@@ -79,9 +82,10 @@ def waited_in_vain(generation: Generation) -> bool:
     if stop is None or last is None:
         return False
     outer = is_timeout(stop.text)
-    now, then = seconds(stop.time), seconds(last.line.time)
+    said = _CANCELLED.search(stop.text)
+    now, then = seconds(stop.time or (said and said[1])), seconds(last.line.time)
     if now is None or then is None:
-        return outer and last.phase != "weight-load"
+        return outer and last.phase not in _LOADING
     slow = last.phase in _SLOW
     return now - then >= (_OUTER if outer else _SLOW_PATIENCE if slow else _PATIENCE)
 
