@@ -28,7 +28,7 @@ from triage.core.log.fingerprint import fingerprint
 from triage.core.log.frames import place, proven_phase
 from triage.core.log.gather import is_uncaught
 from triage.core.log.lines import Line
-from triage.core.log.tracebacks import Traceback, unwrapped
+from triage.core.log.tracebacks import Traceback, unwrapped, wraps_capture
 from triage.core.records import dataclass, field
 from triage.core.regex import finds
 
@@ -39,6 +39,7 @@ _SIGNPOSTS = frozenset(
      "NotImplementedError", "CancelledError", "JSONDecodeError", "ModuleNotFoundError",
      "ImportError", "FileNotFoundError", "Empty")
 )  # fmt: skip
+_COMMAND = "CalledProcessError"
 _DELIBERATE = ("raise ", "assert ")  # a check of the program, not an accident in a library below it
 _CLOSE = 60  # lines between a library's complaint and the exception that passes it on
 _NEAR = 200  # lines between a line without a landmark and an exception that tells its phase
@@ -138,13 +139,15 @@ def chosen(tb: Traceback) -> Traceback:
     An exception that was raised *from* another only wraps it. One that was raised
     while another was handled replaces it if the other was a signpost (a key that was
     not there) and the raise was deliberate; otherwise it is an accident on the way out.
+    That a command ended badly says nothing; who ran it adds what the command printed.
     """
     members = list(tb.chain())[::-1]
     best = members[0]
     for member in members[1:]:
         signpost = best.exception.rpartition(".")[2] in _SIGNPOSTS
         replaced = member.relation == "context" and member.code.startswith("raise")
-        if replaced and signpost and not unwrapped(member.text):
+        told = member.relation == "cause" and best.exception.endswith(_COMMAND) and member.more
+        if (replaced and signpost or told) and not wraps_capture(member.text):
             best = member
     return best
 
@@ -384,4 +387,6 @@ def _of_line(text: str, phase: str) -> str:
         return "container"
     if phase in ("unknown", "device-init", "process-spawn") and is_communicator(text):
         return "dist-init"
+    if phase == "unknown" and "ImportError: " in text:
+        return "import"
     return "warmup-request" if BIND in text else phase

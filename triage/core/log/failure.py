@@ -114,6 +114,8 @@ def _where(root: Candidate, finding: Finding) -> str:
     """The phase: of a library's line, that of the exception which passes it on."""
     if root.tb is None:
         return next((c.phase for c in finding.same if c.tb is not None), root.phase)
+    if root.phase == "unknown":  # its head is cut off, and another rank's is not
+        return next((c.phase for c in finding.same if c.phase != "unknown"), root.phase)
     return root.phase
 
 

@@ -220,7 +220,10 @@ _PROOFS = _Table(
             ":prepare_server_args",
             "argparse.py:",
         ),
-        (r"/disaggregation/\w+", "pd-init", "/disaggregation/"),
+        (r"mooncake_transfer_engine\.py:", "pd-init", "mooncake_transfer_engine.py:"),
+        (r"/disaggregation/(?!kv_events)\w+", "pd-init", "/disaggregation/"),
+        (r"/disaggregation/kv_events\.py:", "scheduler-init", "/disaggregation/kv_events"),
+        (r"/mem_cache/(storage/|\w*radix_cache|hicache\w*)", "scheduler-init", "/mem_cache/"),
         (
             r"scheduler\w*\.py:init_(schedule_policy|cache|grammar|prefill_delayer|pdmux|running_status"
             r"|chunked_prefill|diffusion_llm|metrics_reporter|kv_events|watch_dog|profiler|overlap"
@@ -242,6 +245,7 @@ _DRAFT = regex(
     r"(eagle|draft|dflash|dspark|mtp|uno)\w*worker\w*\.py:|:maybe_init_draft_worker$",
     needs=("worker",),
 )
+_DISAGGREGATED = regex(r"/disaggregation/(?!kv_events)", needs=("/disaggregation/",))
 _OF_DRAFT = {
     "config-load": "draft-config-load",
     "model-construct": "draft-worker-init",
@@ -300,7 +304,7 @@ _WEAK = _Table(
         ),
         (r":_dummy_run$", "flashinfer-autotune", ":_dummy_run"),
         (
-            r"pynccl\w*\.py:|torch/distributed/\w+\.py:(init_process_group|new_group)",
+            r"pynccl\w*\.py:|torch/distributed/(\w+\.py:(init_process_group|new_group)|rendezvous\.py:)",
             "dist-init",
             "pynccl",
             "torch/distributed/",
@@ -333,7 +337,7 @@ def _innermost(places: Sequence[str], table: _Table) -> str:
         if not phase:
             continue
         outer = places[:number]
-        if phase == "scheduler-init" and any("/disaggregation/" in p for p in outer):
+        if phase == "scheduler-init" and any(map(_DISAGGREGATED.search, outer)):
             return "pd-init"
         if any(map(_DRAFT.search, outer)):
             return _OF_DRAFT.get(phase, phase)

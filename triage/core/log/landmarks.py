@@ -69,7 +69,7 @@ _BY_HEAD: dict[str, list[tuple[str, str]]] = {}
 for _start, _phase in _STARTS:
     _BY_HEAD.setdefault(_start[:_HEAD], []).append((_start, _phase))
 _CAPTURE = regex(
-    r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU) graph (?P<edge>begin|end)\b",
+    r"Capture (?P<what>.{0,60}?)(?:CUDA|cuda|CPU|npu|NPU) graph (?P<edge>begin|end)\b",
     needs=(" graph begin", " graph end"),
 )
 _LAUNCHER = "launch_server.py"

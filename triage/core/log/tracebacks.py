@@ -102,6 +102,11 @@ def unwrapped(text: str) -> str:
     return found[1] if found else ""
 
 
+def wraps_capture(text: str) -> bool:
+    """Whether it is the wrapper around what failed in a capture; its message may be empty."""
+    return "graph failed:" in text
+
+
 class Tracebacks:
     """Collects tracebacks line by line; `finished` holds them in order of their end.
 
