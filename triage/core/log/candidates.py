@@ -147,7 +147,7 @@ def chosen(tb: Traceback) -> Traceback:
         signpost = best.exception.rpartition(".")[2] in _SIGNPOSTS
         replaced = member.relation == "context" and member.code.startswith("raise")
         told = member.relation == "cause" and best.exception.endswith(_COMMAND) and member.more
-        if (replaced and signpost or told) and not wraps_capture(member.text):
+        if ((replaced and signpost) or told) and not wraps_capture(member.text):
             best = member
     return best
 
