@@ -11,7 +11,7 @@ values of a class are made without: only what is made often, compared or shown i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,12 +63,6 @@ else:
         return cls(**changes)
 
 
-# What `dataclasses` writes beside `__init__`.
-_REST = ("__repr__", "__eq__", "__hash__")
-_ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
-_ABOUT = ("__dataclass_fields__", "__dataclass_params__")
-
-
 class _Field:
     """What `field` was told."""
 
@@ -83,125 +77,128 @@ class _Field:
 
 
 def _later(cls: type, options: dict[str, bool], *, eq: bool, order: bool) -> type:
-    """The class with slots, and with methods that complete it when they are first called."""
-    rest = (*_REST, *_ORDER) if order else _REST if eq else _REST[:1]
-    own = dict(cls.__dict__)
-    names = tuple(own.get("__annotations__", ()))
-    space = {k: v for k, v in own.items() if k not in (*names, "__dict__", "__weakref__")}
-    space["__slots__"] = names
-    space["__match_args__"] = () if options["kw_only"] else names
-    if options["frozen"]:
-        space |= {"__setattr__": _refuse, "__delattr__": _refuse}
-        space |= {"__getstate__": _state, "__setstate__": _restore}
-    elif eq and "__eq__" not in own:
-        space.setdefault("__hash__", None)
-    made = type(cls)(cls.__name__, cls.__bases__, space)
-    made.__qualname__ = cls.__qualname__
+    """The class with slots, and with methods that complete it when they are first called.
 
-    def complete(name: str) -> Any:
+    All of them are there as it is made: to add one afterwards takes as long as a small class.
+    """
+    own = cls.__dict__
+    names = tuple(own.get("__annotations__", ()))
+    space: dict[str, Any] = {**_FIRST, **(_FROZEN if options["frozen"] else _OPEN)}
+    if order:
+        space |= _FIRST_ORDER
+    if not eq:
+        del space["__eq__"], space["__hash__"]
+    space |= {name: own[name] for name in own if name not in names and name not in _SHAPE}
+    space |= {"__slots__": names, "__qualname__": cls.__qualname__}
+    space["__match_args__"] = () if options["kw_only"] else names
+    later = space["__later__"] = _Later(own, names, options, eq=eq, order=order)
+    later.made = type(cls)(cls.__name__, cls.__bases__, space)
+    return later.made
+
+
+class _Later:
+    """What completes a class, as its `__later__`."""
+
+    made: type
+
+    def __init__(
+        self,
+        own: Mapping[str, Any],
+        names: tuple[str, ...],
+        options: dict[str, bool],
+        *,
+        eq: bool,
+        order: bool,
+    ) -> None:
+        self._own, self._names, self._options = own, names, options
+        self._eq, self._order = eq, order
+
+    def method(self, name: str) -> Any:
+        """The method that the class has from here on."""
+        method = None
+        if name == "__init__":
+            method = self._first_values()
+        elif name in ("__eq__", "__hash__"):
+            method = self._comparison(name)
+        if method is None:
+            return self.complete(name)
+        setattr(self.made, name, method)
+        return method
+
+    def complete(self, name: str) -> Any:
         """Let `dataclasses` write this method, or all but `__init__`, and take it over."""
         import dataclasses  # noqa: PLC0415
 
-        init = name == "__init__"
+        own, made, init = self._own, self.made, name == "__init__"
         body = {
-            k: v.full() if isinstance(v, _Field) else v
-            for k, v in own.items()
-            if k not in _OF_A_CLASS
+            k: v.full() if isinstance(v, _Field) else v for k, v in own.items() if k not in _SHAPE
         }
-        shadow = type(cls.__name__, (), body)
-        shadow.__qualname__ = cls.__qualname__
-        others = {"repr": not init, "eq": eq and not init, "order": order and not init}
-        dataclasses.dataclass(init=init, **others, **options)(shadow)
-        for known in (name,) if init else (*rest, *_ABOUT):
+        shadow = type(made.__name__, (), body)
+        shadow.__qualname__ = made.__qualname__
+        others = {"repr": not init, "eq": self._eq and not init, "order": self._order and not init}
+        dataclasses.dataclass(init=init, **others, **self._options)(shadow)
+        for known in (name,) if init else (*_REST, *_ORDER, *_ABOUT):
             if known in shadow.__dict__ and known not in own:
                 setattr(made, known, shadow.__dict__[known])
         return getattr(made, name)
 
-    if eq and "__eq__" not in own and "__hash__" not in own and names and _is_plain(names, own):
-        methods = _comparison(names)
-        for name in ("__eq__", "__hash__") if options["frozen"] else ("__eq__",):
-            setattr(made, name, methods[name])
-    for name in rest:
-        if name not in made.__dict__:
-            setattr(made, name, _first_call(complete, name))
-    if "__init__" not in space:
-        made.__init__ = _first_values(complete, names, own, positions=not options["kw_only"])  # type: ignore[misc]
-    for name in _ABOUT:
-        setattr(made, name, _FirstLook(complete, name))
-    return made
+    def _comparison(self, name: str) -> Callable[..., Any] | None:
+        """`__eq__` or `__hash__` over the fields, as `dataclasses` writes them for plain ones."""
+        own, names, usual = self._own, self._names, {"default", "default_factory"}
+        fields = [own[one] for one in names if one in own and _is_field(own[one])]
+        if not all(isinstance(one, _Field) and usual.issuperset(one.options) for one in fields):
+            return None
+        if not names:
+            return None
+        values = attrgetter(*names, names[0])  # with one name alone it would give no tuple
 
+        def equal(self: Any, other: object) -> bool:
+            return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
-_OF_A_CLASS = ("__dict__", "__weakref__", "__slots__")
+        return equal if name == "__eq__" else lambda self: hash(values(self))
 
+    def _first_values(self) -> Callable[..., None] | None:
+        """An `__init__` that needs no code of its own; wrong arguments are left to the true one."""
+        own, names, positions = self._own, self._names, not self._options["kw_only"]
+        defaults: dict[str, Any] = {}
+        factories: dict[str, Callable[[], Any]] = {}
+        for name in names:
+            value = own.get(name)
+            if isinstance(value, _Field) and tuple(value.options) == ("default_factory",):
+                factories[name] = value.options["default_factory"]
+            elif isinstance(value, _Field) and tuple(value.options) == ("default",):
+                defaults[name] = value.options["default"]
+            elif name in own:
+                defaults[name] = value
+        if "__post_init__" in own or any(_is_field(value) for value in defaults.values()):
+            return None
+        put, complete = object.__setattr__, self.complete
+        made = 0
 
-def _first_call(complete: Callable[[str], Any], name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **given: Any) -> Any:
-        return complete(name)(self, *args, **given)
+        def init(self: Any, *args: Any, **given: Any) -> None:
+            nonlocal made
+            made += 1
+            values = {**defaults, **given}
+            if args:
+                values.update(zip(names, args, strict=False))
+            for name, make in factories.items():
+                if name not in values:
+                    values[name] = make()
+            good = len(values) == len(names) and made <= _OFTEN
+            if args:
+                good = good and positions and len(args) <= len(names)
+                good = good and given.keys().isdisjoint(names[: len(args)])
+            if good:
+                try:
+                    for name, value in values.items():
+                        put(self, name, value)
+                except AttributeError:  # one of the names is none, so another one is missing
+                    good = False
+            if not good:
+                complete("__init__")(self, *args, **given)
 
-    method.__name__ = name
-    return method
-
-
-def _is_plain(names: tuple[str, ...], own: dict[str, Any]) -> bool:
-    """Whether no field asks for more than a default."""
-    fields = [own[name] for name in names if name in own and _is_field(own[name])]
-    usual = {"default", "default_factory"}
-    return all(isinstance(one, _Field) and usual.issuperset(one.options) for one in fields)
-
-
-def _comparison(names: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
-    """`__eq__` and `__hash__` over the fields, as `dataclasses` writes them."""
-    values = attrgetter(*names, names[0])  # with one name alone it would give no tuple
-
-    def equal(self: Any, other: object) -> bool:
-        return values(self) == values(other) if type(other) is type(self) else NotImplemented
-
-    return {"__eq__": equal, "__hash__": lambda self: hash(values(self))}
-
-
-def _first_values(
-    complete: Callable[[str], Any], names: tuple[str, ...], own: dict[str, Any], *, positions: bool
-) -> Callable[..., None]:
-    """An `__init__` that needs no code of its own; wrong arguments are left to the true one."""
-    defaults: dict[str, Any] = {}
-    factories: dict[str, Callable[[], Any]] = {}
-    for name in names:
-        value = own.get(name)
-        if isinstance(value, _Field) and tuple(value.options) == ("default_factory",):
-            factories[name] = value.options["default_factory"]
-        elif isinstance(value, _Field) and tuple(value.options) == ("default",):
-            defaults[name] = value.options["default"]
-        elif name in own:
-            defaults[name] = value
-    if "__post_init__" in own or any(_is_field(value) for value in defaults.values()):
-        return _first_call(complete, "__init__")
-    put = object.__setattr__
-    made = 0
-
-    def init(self: Any, *args: Any, **given: Any) -> None:
-        nonlocal made
-        made += 1
-        values = {**defaults, **given}
-        if args:
-            values.update(zip(names, args, strict=False))
-        for name, make in factories.items():
-            if name not in values:
-                values[name] = make()
-        good = len(values) == len(names) and made <= _OFTEN
-        if args:
-            good = good and positions and len(args) <= len(names)
-            good = good and given.keys().isdisjoint(names[: len(args)])
-        if good:
-            try:
-                for name, value in values.items():
-                    put(self, name, value)
-            except AttributeError:  # one of the names is none, so another one is missing
-                good = False
-        if not good:
-            complete("__init__")(self, *args, **given)
-
-    init.__name__ = "__init__"
-    return init
+        init.__name__ = "__init__"
+        return init
 
 
 def _is_field(value: object) -> bool:
@@ -209,15 +206,22 @@ def _is_field(value: object) -> bool:
     return isinstance(value, _Field) or type(value).__name__ == "Field"
 
 
+def _first_call(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **given: Any) -> Any:
+        return self.__later__.method(name)(self, *args, **given)
+
+    method.__name__ = name
+    return method
+
+
 class _FirstLook:
     """What `dataclasses.fields`, `replace` and `asdict` ask of a class."""
 
-    def __init__(self, complete: Callable[[str], Any], name: str) -> None:
-        self._complete = complete
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, _instance: object, _owner: type) -> Any:
-        return self._complete(self._name)
+    def __get__(self, _instance: object, owner: Any) -> Any:
+        return owner.__later__.complete(self._name)
 
 
 def _refuse(self: object, name: str, *_value: object) -> NoReturn:
@@ -233,3 +237,17 @@ def _state(self: Any) -> list[Any]:
 def _restore(self: Any, state: list[Any]) -> None:
     for name, value in zip(self.__slots__, state, strict=True):
         object.__setattr__(self, name, value)
+
+
+# What `dataclasses` writes beside `__init__`, and what a class has that has no slots.
+_REST = ("__repr__", "__eq__", "__hash__")
+_ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
+_ABOUT = ("__dataclass_fields__", "__dataclass_params__")
+_SHAPE = ("__dict__", "__weakref__", "__slots__")
+# What a class begins with.
+_FIRST: dict[str, Any] = {name: _first_call(name) for name in ("__init__", *_REST)}
+_FIRST |= {name: _FirstLook(name) for name in _ABOUT}
+_FIRST_ORDER = {name: _first_call(name) for name in _ORDER}
+_FROZEN = {"__setattr__": _refuse, "__delattr__": _refuse,
+           "__getstate__": _state, "__setstate__": _restore}  # fmt: skip
+_OPEN: dict[str, Any] = {"__hash__": None}
