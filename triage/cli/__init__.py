@@ -10,6 +10,7 @@ from _thread import _local as local  # where `threading` has it from
 from collections.abc import Sequence
 
 from triage.cli.postponed import postpone, stand_ins
+from triage.core import typed
 
 # Before the imports that follow: thousands of objects that stay make the collector run in vain.
 gc.set_threshold(100_000)
@@ -20,6 +21,7 @@ with stand_ins(
     datetime=("datetime",),
     gettext=("gettext", "ngettext"),
     threading={"local": local},
+    typing={name: getattr(typed, name) for name in typed.__all__},
 ):
     import click
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from triage.cli import console
 from triage.cli.reports import guarded, knowledge_option, report_options, write
+from triage.core.typed import TYPE_CHECKING
 from triage.errors import hint
 
 if TYPE_CHECKING:

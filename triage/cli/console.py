@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
 
 import click
+
+from triage.core.typed import Any, TextIO
 
 SIGPIPE_CODE = 141  # as a shell shows a program that a closed pipe ended
 # What --exit-zero silences: what was found about the server, not our own failures.

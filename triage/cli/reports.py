@@ -7,11 +7,11 @@ Not: what stands in them (triage.session.reports).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from triage.cli import console
+from triage.core.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ Not: which spelling means which flag (flags.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
 
 from triage.core.records import dataclass
+from triage.core.typed import Any, Literal
 
 Style = Literal["value", "switch", "bool-optional", "list", "optional-value"]
 Scalar = str | int | float | bool | None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
 
 from triage.core.config import Config, Given, Value
 from triage.core.flag_rows import (
@@ -27,6 +26,7 @@ from triage.core.flag_rows import (
 )
 from triage.core.records import dataclass, field
 from triage.core.regex import regex
+from triage.core.typed import Any, Literal
 from triage.errors import UsageError
 
 __all__ = [

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+
+from triage.core.typed import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass", "field", "replace"]
 

@@ -17,9 +17,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
 
 from triage.core.regex import compile_with
+from triage.core.typed import Any
 
 try:
     _sre: Any = import_module("_sre")  # the engine of `re`

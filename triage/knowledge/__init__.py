@@ -10,9 +10,8 @@ costs neither a YAML parser nor a validator; the rest imports them when called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from triage.core.causes import Cause
+from triage.core.typed import TYPE_CHECKING
 from triage.knowledge.stored import load_causes, load_flag_table
 
 if TYPE_CHECKING:

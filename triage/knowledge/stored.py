@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from itertools import accumulate
 from os.path import dirname
-from typing import Any, cast
+
+from triage.core.typed import Any, cast
 
 try:  # what `json.loads` ends in; the rest of that module takes longer than an index
     from _json import make_scanner

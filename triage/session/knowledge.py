@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
+from triage.core.typed import TYPE_CHECKING
 from triage.errors import UsageError, hint
 from triage.knowledge import load_causes, load_causes_from
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
 from os.path import isfile  # pathlib takes 3 ms to import
-from typing import IO, TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis
@@ -19,6 +18,7 @@ from triage.core.flags import FlagTable
 from triage.core.log.diagnose import diagnose
 from triage.core.records import replace
 from triage.core.regex import regex
+from triage.core.typed import IO, TYPE_CHECKING
 from triage.errors import HostError, NothingError, UsageError, hint
 from triage.finder import finder
 from triage.knowledge import load_flag_table

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
-from typing import Any
 
 from triage.core.causes import Cause, Severity
 from triage.core.log.candidates import Candidate
 from triage.core.regex import compiled, regex
+from triage.core.typed import Any
 
 _SAYS_MUCH = 24  # literal characters of a pattern that hardly match by accident
 _SAYS_LITTLE = 10

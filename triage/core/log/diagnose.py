@@ -8,7 +8,6 @@ Not: what is said of a failure (failure.py); reading files, launching, or printi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis, Explained, Step
@@ -24,6 +23,7 @@ from triage.core.log.gather import FIXED, Gatherer, read
 from triage.core.log.signatures import matcher_of
 from triage.core.records import replace
 from triage.core.server_args import ServerArgsDump, find_dump
+from triage.core.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from triage.core.launch import Outcome

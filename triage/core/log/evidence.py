@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Generic, TypeVar
 
 from triage.core.diagnosis import Frame
 from triage.core.log.endings import Ending, is_end
@@ -19,6 +18,7 @@ from triage.core.log.lines import Line
 from triage.core.log.tracebacks import Traceback
 from triage.core.records import dataclass, field
 from triage.core.regex import finds, regex
+from triage.core.typed import Generic, TypeVar
 
 _KEPT = 24  # events of a sort that are kept from the start; as many from the end
 _RANKS = 256  # ranks whose matches of one cause are kept apart

@@ -8,7 +8,6 @@ Not: whether the launch failed (diagnose.py) or why (cascade.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Advice, Alternative, Decoy, Diagnosis, Exc, Root, Suspect
@@ -28,6 +27,7 @@ from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
 from triage.core.records import replace
+from triage.core.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from triage.core.launch import Outcome

@@ -10,7 +10,8 @@ one of `triage.finder`, a database of clues, which makes its marks with `Marker`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple, Protocol
+
+from triage.core.typed import NamedTuple, Protocol
 
 LONG = 4096  # bytes of a line that are looked at, from its start and after each place of interest
 WINDOWS = 6  # places of interest of a longer line

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from triage.core.log.finder import BEHIND, LONG
 from triage.core.log.nested import HEAD, LOGGED, is_folded, may_hold, read_record, within
 from triage.core.regex import regex
+from triage.core.typed import NamedTuple
 
 _DUMP = "server_args="  # the one line whose whole length matters
 _LONGEST = 1 << 17  # characters of it; a real one has 12,000

@@ -9,11 +9,11 @@ Behind the head of an engine's record, `[2026-07-01 12:00:00 TP3] `, ranks write
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeVar
 
 from triage.core.log.lines import Line, numbered
 from triage.core.log.reading import Reader, Reading
 from triage.core.regex import regex
+from triage.core.typed import TypeVar
 
 _LONGEST = 400  # bytes of a line that is remembered
 _MOST = 4096  # of each sort

@@ -11,9 +11,9 @@ hungry (inside a traceback). The calls do not depend on where the chunks were cu
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from triage.core.log.finder import Finder
+from triage.core.typed import Protocol
 
 BLOCK = 1 << 18  # bytes searched at a time; fits a processor's cache
 LONGEST = 1 << 20  # bytes of one line that are looked at; the rest is skipped

@@ -11,12 +11,12 @@ cannot match, so the cost of a line hardly depends on the number of causes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar, overload
 
 from triage.core.causes import Cause, Role
 from triage.core.log.finder import Literals, literals_of
 from triage.core.records import dataclass
 from triage.core.regex import compiled
+from triage.core.typed import TypeVar, overload
 
 
 class Use:
