@@ -19,7 +19,7 @@ HEALTHY = CASES / "healthy--native-tp2/server.log"
 # Modules of the standard library that take a millisecond or more, and ours that do other work.
 HEAVY = {
     "ast", "dataclasses", "datetime", "dis", "gettext", "hyperscan", "json", "locale", "pathlib",
-    "platform", "shlex", "textwrap", "tokenize", "urllib", "uuid", "yaml", "pydantic", "rich", "jinja2", "numpy", "stringzilla",
+    "platform", "shlex", "textwrap", "tokenize", "typing", "urllib", "uuid", "yaml", "pydantic", "rich", "jinja2", "numpy", "stringzilla",
     "triage.yamlfile",
     "triage.knowledge.schema", "triage.render.documents", "triage.launch", "triage.machine",
 }  # fmt: skip
