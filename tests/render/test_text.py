@@ -71,6 +71,11 @@ def test_a_named_failure_reads_in_the_order_of_need() -> None:
     ]
 
 
+def test_a_remedy_for_some_gpus_says_for_which() -> None:
+    advice = replace(NAMED.remedies[0], needs=("--tp-size", "capability < 80"))
+    assert "only where capability < 80" in diagnosis_text(replace(NAMED, remedies=(advice,)))
+
+
 def test_all_ranks_are_counted() -> None:
     assert "line 812  all 8 ranks  kv-pool-init" in diagnosis_text(replace(NAMED, ranks=("all",)))
 

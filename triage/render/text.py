@@ -153,6 +153,13 @@ def _advice(advice: Advice) -> Iterator[str]:
     yield from _labelled("try", advice.say + _stop(advice.say) + cost + evidence)
     for change in advice.changes:
         yield " " * (_LABEL + 4) + _change(change)
+    if needs := [need for need in advice.needs if _is_fact(need)]:
+        yield " " * (_LABEL + 4) + f"only where {' and '.join(needs)}"
+
+
+def _is_fact(need: str) -> bool:
+    """Whether a precondition is about the machine or the engine, which a log may not tell."""
+    return not need.startswith(("--", "no --", "message "))
 
 
 def _change(change: Change) -> str:

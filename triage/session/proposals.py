@@ -37,12 +37,14 @@ PROGRAM = ("python3", "-m", "sglang.launch_server")
 _HEAD_BYTES = 4 << 20  # the arguments and the names of the GPUs stand near the start
 _FULL = 40  # fields of a whole dump; a shorter one was cut, or made up
 _GPU = re.compile(
-    r"NVIDIA[ _](?P<gpu>(?:[ABHL]\d{2,3}|GB\d{2,3}|GeForce[ _]RTX[ _]\d{4}|RTX[ _]PRO[ _]\d{4}))"
+    r"(?:NVIDIA[ _](?:Tesla[ _])?|Tesla[ _])"
+    r"(?P<gpu>(?:[ABHLPV]\d{2,3}|T4|GB\d{2,3}|GeForce[ _]RTX[ _]\d{4}|RTX[ _]PRO[ _]\d{4}))"
     r"(?![0-9])"
 )
 # A number in a message may be what a kernel asks for; only a chosen runner tells what there is.
 _CHOSEN = re.compile(r"(?:backend on |--gpu-name=)sm_?(?P<sm>\d{2,3})a?\b")
 _CAPABILITY = {
+    "P100": "60", "V100": "70", "T4": "75", "GeForce RTX 2080": "75", "GeForce RTX 3090": "86",
     "A100": "80", "A800": "80", "A10": "86", "L4": "89", "L40": "89", "L20": "89",
     "H100": "90", "H200": "90", "H800": "90", "H20": "90", "B200": "100", "GB200": "100",
     "B300": "103", "GB300": "103", "RTX PRO 6000": "120", "GeForce RTX 5090": "120",

@@ -161,7 +161,7 @@ _PROOFS = _Table(
             ":init_device_graphs",
         ),
         (
-            r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:",
+            r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:(?!_?get_)",
             "kv-pool-init",
             "kv_cache",
             "memory_pool",
