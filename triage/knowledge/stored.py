@@ -8,10 +8,10 @@ Most of what they hold a log never asks for, so that only their heads are read a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from itertools import accumulate
-from os.path import dirname
 
 from triage.core.typed import Any, cast
 
@@ -26,10 +26,11 @@ from triage.core.flags import lazy_table_of as flag_table_of
 from triage.core.log.signatures import Causes, Made, Pattern, Table
 from triage.errors import UsageError
 
-_HERE = dirname(__file__)  # noqa: PTH120  pathlib takes 3 ms to import
+_HERE = os.path.dirname(__file__)  # noqa: PTH120  pathlib takes 3 ms to import
 INDEX = f"{_HERE}/index.json"
 CAUSES = f"{_HERE}/causes"
 FLAGS = f"{_HERE}/flags.json"
+_HEAD = 1 << 17  # bytes that hold the head of the index, or are read anew
 
 
 class _Usual:
@@ -61,19 +62,28 @@ def _bytes(path: str) -> bytes:
         return file.read()
 
 
+@cache
 def load_causes() -> Causes:
-    """All causes that the package knows, by id."""
-    return decode(_bytes(INDEX))
+    """All causes that the package knows, by id, read once a process."""
+    file = os.open(INDEX, os.O_RDONLY)  # for good: most of it is read later, or never
+    return decode(lambda start, size: os.pread(file, size, start))
 
 
-def decode(raw: bytes) -> Causes:
-    """The causes of an index; the inverse of `encode`. Each is read when it is asked for."""
+def decode(part: Callable[[int, int], bytes]) -> Causes:
+    """The causes of an index; the inverse of `encode`. Each is read when it is asked for.
+
+    `part` gives what is there from an offset on, and how many bytes of it.
+    """
+    raw, size = part(0, _HEAD), _HEAD
+    while b"\n" not in raw and len(raw) == size:
+        raw, size = part(0, 2 * size), 2 * size
     end = raw.index(b"\n")
     head = _head(raw, end)
-    starts = [*accumulate(head["lengths"], initial=end + 1)]  # of the lines that follow
+    lengths = head["lengths"]  # of the lines that follow
+    starts = [*accumulate(lengths, initial=end + 1)]
 
     def line(number: int) -> Any:
-        return _read(raw[starts[number] : starts[number + 1]])
+        return _read(part(starts[number], lengths[number]))
 
     @cache
     def clues() -> Any:
@@ -90,7 +100,7 @@ def decode(raw: bytes) -> Causes:
 
 # What the head has of the table; the rest of it stands in lines of its own.
 TABLE = ("texts", "implied", "words", "parts", "owners", "near", "frequent", "uses",
-          "bare", "absent", "harmless")  # fmt: skip
+          "bare", "absent", "doubts", "harmless")  # fmt: skip
 
 
 def _pattern(cause: int, use: int, pattern: str, text: str | None, needs: list[str]) -> Pattern:

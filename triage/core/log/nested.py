@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
 
 from triage.core.regex import regex
+from triage.core.typed import Any, NamedTuple
 
 HEAD = "Traceback (most recent call last):"
 LONGEST = 1 << 17  # characters of a text that are looked through

@@ -58,8 +58,9 @@ class Table:
     are, for each number of a literal, those of the patterns that need it, most often one;
     literals of the program itself come last and have none. `near` are the patterns with a
     literal that is ordinary, and `frequent` what is ordinary in them. `uses` are those of all
-    patterns, `bare` the patterns that need no literal, and `harmless` what the BENIGN ones
-    need, with the empty text, which is in each line, if one needs nothing.
+    patterns, `bare` the patterns that need no literal. `doubts` is what the ABSENT patterns
+    need and `harmless` what the BENIGN ones do, with the empty text, which is in each line, if
+    one needs nothing.
 
     A line is not looked for because it is harmless, what refutes a cause only once there
     is something to refute, and what is ORDINARY only near other lines: all three are in
@@ -78,6 +79,7 @@ class Table:
     uses: Sequence[int]
     bare: Sequence[int]
     absent: Sequence[tuple[int, int]]  # a cause, and a pattern that refutes it
+    doubts: Sequence[str]
     harmless: Sequence[str]
 
 
@@ -107,7 +109,11 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
              if any(part in text for n in near for text in patterns[n].needs)]  # fmt: skip
     texts = tuple(dict.fromkeys((*numbers, *sorted(fixed))))
     literals = literals_of(texts)
-    benign = [p.needs for p in patterns if p.use == Use.BENIGN]
+
+    def needed(use: int) -> tuple[str, ...]:
+        some = [p.needs or ("",) for p in patterns if p.use == use]
+        return tuple(dict.fromkeys(text for needs in some for text in needs))
+
     return Table(
         texts=texts,
         implied=literals.implied,
@@ -121,7 +127,8 @@ def table_of(causes: Sequence[Cause], fixed: Collection[str] = ()) -> Table:
         uses=tuple(p.use for p in patterns),
         bare=tuple(n for n, p in enumerate(patterns) if not p.needs),
         absent=tuple((p.cause, n) for n, p in enumerate(patterns) if p.use == Use.ABSENT),
-        harmless=tuple(dict.fromkeys(text for needs in benign for text in needs or ("",))),
+        doubts=needed(Use.ABSENT),
+        harmless=needed(Use.BENIGN),
     )
 
 
@@ -228,11 +235,9 @@ class Matcher:
         self._by_need: dict[str, list[int]] = {}  # of those; made when a line has one
         self._near = table.near
         self._absent: dict[int, list[int]] = {}
-        doubts: list[str] = []
         for cause, number in table.absent:
             self._absent.setdefault(cause, []).append(number)
-            doubts += table.patterns[number].needs or ("",)
-        self._doubts = tuple(dict.fromkeys(doubts))
+        self._doubts = table.doubts
         self._ordinary = table.frequent
         self.frequent = tuple(part.encode() for part in table.frequent)
         # A context without a literal is found only in lines that are read anyway.
