@@ -147,3 +147,12 @@ def test_what_comes_before_the_arguments_already_belongs_to_the_next_start() -> 
 def test_a_stopped_server_that_starts_again_with_another_port_is_a_new_start() -> None:
     d = found(ARGS + BEGIN + READY + STOPPED + ARGS.replace("30000", "40000") + BEGIN + SECOND)
     assert (d.outcome, d.ranks_total, d.phase) == ("failed", 2, "dist-init")
+
+
+def test_a_rank_that_begins_after_another_failed_is_no_restart() -> None:
+    backend = "[2026-07-01 12:00:05 {}] Attention backend not set. Use flashinfer backend.\n"
+    text = "".join(backend.format(rank) + failing("ValueError: x", rank) for rank in ("TP2", "TP3"))
+    d = found(text)
+    assert (d.starts, d.ranks) == (1, ("all",))
+    again = found(text + backend.format("TP2") + failing("ValueError: y", "TP2"))
+    assert again.starts == 2

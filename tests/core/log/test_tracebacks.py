@@ -108,6 +108,23 @@ def test_a_wrapper_raised_on_purpose_does_not_hide_a_real_error() -> None:
     assert chosen(tb).exception == "RuntimeError"
 
 
+def test_an_empty_wrapper_does_not_hide_a_real_error_either() -> None:
+    tb = during("NotImplementedError", "raise Exception(", "Exception: Capture cuda graph failed: ")
+    assert chosen(tb).exception == "NotImplementedError"
+
+
+def test_what_a_command_printed_says_more_than_that_it_failed() -> None:
+    command = "subprocess.CalledProcessError: Command '['ninja']' returned non-zero exit status 1."
+    told = ("RuntimeError: Ninja build failed. Ninja output:", "x.cu:1:10: fatal error: y.h: none")
+    for said, expected in ((told, "RuntimeError"), (told[:1], "subprocess.CalledProcessError")):
+        tb = parse(
+            HEAD, '  File "a.py", line 1, in f', command, "",
+            "The above exception was the direct cause of the following exception:", "",
+            HEAD, '  File "b.py", line 1, in g', "    raise RuntimeError(msg) from e", *said,
+        )[-1]  # fmt: skip
+        assert chosen(tb).exception == expected
+
+
 def test_a_message_goes_on_until_the_next_record() -> None:
     (tb,) = parse(
         record("TP0", "ValueError: topology is wrong:\n  tp_size=1\n  ep_size=2"),

@@ -231,7 +231,7 @@ _SIGNALLED = _Any(
 _REFUSED = _Any(
     (r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ", ": error: "),
     (
-        r"^[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
+        r"(?:^|[\]] )[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
         r"|the following arguments are)",
         ": error: ",
     ),

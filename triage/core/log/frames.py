@@ -161,7 +161,7 @@ _PROOFS = _Table(
             ":init_device_graphs",
         ),
         (
-            r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:(?!_?get_)",
+            r"(memory_pool\w*|kv_cache\w*|kv_cache_utils)\.py:(?!_?[sg]et_)",
             "kv-pool-init",
             "kv_cache",
             "memory_pool",
@@ -373,4 +373,5 @@ def _is_entry(frames: Sequence[Frame], number: int) -> bool:
     """Whether the frame is the program's own, from which everything is called."""
     file = frames[number].file
     outermost = number == 0 and "-packages/" not in file
+    outermost |= number > 0 and frames[number - 1].function == "_run_code"  # python -m MODULE
     return outermost or _ENTRY.search(file) is not None

@@ -68,7 +68,10 @@ def is_again(generation: Generation, line: Line, phase: str) -> bool:
     """Whether a source that had failed starts again with this line; `phase` is the landmark's."""
     if source_of(line.wrapper) not in generation.broken and not generation.stop:
         return False
-    if phase in ("arg-parse", "arg-validation") or _START.search(line.text):
+    if phase in ("arg-parse", "arg-validation"):
+        # A rank that had not written yet is late: each says which backend it takes.
+        return line.rank == "main" or line.rank in generation.timeline.phases
+    if _START.search(line.text):
         return True
     if not _BEGIN.match(line.text):
         return False
