@@ -67,7 +67,7 @@ def _headline(d: Diagnosis) -> str:
     where = "" if d.phase == "unknown" else f" in {d.phase}"
     match d.outcome:
         case "healthy":
-            return "healthy: the server was ready"
+            return f"healthy: {d.title or 'the server was ready'}"
         case "empty":
             return "empty: no line of an engine"
         case "interrupted":

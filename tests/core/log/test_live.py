@@ -159,6 +159,9 @@ GOES_ON = (
     "Failed to download cubin from mirror, retrying with https://edge.example.org/x.cubin",
     "pidfd_open failed: Function not implemented, falling back to /proc",
     "Mooncake memory registration failed. Falling back to a copy through the host.",
+    "Setup Custom allreduce failed with CUDA error: invalid argument. To silence this warning, specify "
+    "--disable-custom-all-reduce explicitly.",
+    "Failed to bind NUMA node 1: [Errno 22] Invalid argument; continuing without binding",
     "[W0102 06:18:21.180231002 TCPStore.cpp:347] [c10d] TCP client failed to connect/validate to host "
     "10.0.0.4:20000 - retrying (try=0, timeout=600000ms, delay=929ms): The client socket has failed "
     "to connect to any network address of (10.0.0.4, 20000).",

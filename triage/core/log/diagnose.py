@@ -17,7 +17,7 @@ from triage.core.log.cascade import Finding, find
 from triage.core.log.clock import elapsed
 from triage.core.log.endings import Ending, is_probe
 from triage.core.log.evidence import Generation
-from triage.core.log.facts import config_of, effective_of, total_ranks
+from triage.core.log.facts import config_of, effective_of, of_another_node, total_ranks
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.gather import FIXED, Gatherer, read
 from triage.core.log.signatures import matcher_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from triage.core.launch import Outcome
 
 _STEPS = 400
+_NODE_UP = "the ranks of this node came up; the log of node 0 tells whether the server was ready"
 
 
 def diagnose(
@@ -89,6 +90,8 @@ def diagnose(
         if root is not None and is_cut(diagnosis, generation, root):
             diagnosis = doubted(diagnosis, root, matcher.causes)
         return diagnosis
+    if seen == "healthy" and not ready and outcome is None:
+        diagnosis = replace(diagnosis, title=_NODE_UP)
     phase = "serving" if ready else generation.timeline.furthest()
     if seen == "interrupted":
         from triage.core.log.failure import of_stop  # noqa: PLC0415  as above
@@ -108,6 +111,11 @@ def _fails(generation: Generation, finding: Finding) -> bool:
 def _ready(generation: Generation) -> bool:
     """Whether the ready line is true: a failed bind makes it another server's."""
     return generation.ready > 0 and not generation.bind
+
+
+def _is_up(generation: Generation) -> bool:
+    """Whether all that a node other than the first prints of a start that succeeds is there."""
+    return generation.joined > 0 and of_another_node(generation)
 
 
 def _died(generation: Generation, *, after: int) -> bool:
@@ -153,6 +161,8 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
         return "hung"  # whoever ended it then
     if _died(generation, after=0):
         return "failed"
+    if _is_up(generation):
+        return "healthy"
     if generation.stop or _signalled([line.text for line, _ in generation.of(Ending.DEATH)]):
         return "hung" if waited_in_vain(generation) else "interrupted"
     return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"

@@ -87,8 +87,8 @@ class Generation:
 
     `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
     lines that blame a kernel; `stacks` what dying interpreters dumped; `supported` the
-    first line, other than one of `dumps`, that bears out a cause's context; `ready` and `stop`
-    are line numbers, 0 if never.
+    first line, other than one of `dumps`, that bears out a cause's context; `ready`, `joined` and
+    `stop` are line numbers, 0 if never.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -105,6 +105,7 @@ class Generation:
     sizes: dict[str, int] = field(default_factory=dict)  # of the layout, where vLLM prints them
     ready: int = 0
     readies: dict[str, int] = field(default_factory=dict)  # source -> line of its last ready
+    joined: int = 0  # line by which a node other than the first says that its ranks are up
     stop: int = 0
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     woven: set[str] = field(default_factory=set)  # ranks whose tracebacks took turns

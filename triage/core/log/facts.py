@@ -108,6 +108,12 @@ def _size(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 1
 
 
+def of_another_node(generation: Generation) -> bool:
+    """Whether the log has no node but such as never say that the server is ready."""
+    dumps = generation.dumps
+    return bool(dumps) and all(_ANOTHER_NODE.search(text) is not None for _, text in dumps)
+
+
 def ranks_of(found: Sequence[str], generation: Generation, total: int) -> tuple[str, ...]:
     """The ranks as a diagnosis names them: all alike, the tags by number, or "main"."""
     tags = sorted({rank for rank in found if rank != "main"}, key=by_number)

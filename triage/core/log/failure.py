@@ -68,7 +68,9 @@ def of_failure(
         fingerprint_of=text,
         general=root.cause is not None and root.cause.general,
         ranks=ranks_of(
-            finding.silent or [*(c.rank for c in finding.same), *finding.woven],
+            finding.silent
+            or _crashed(root, generation)
+            or [*(c.rank for c in finding.same), *finding.woven],
             generation,
             diagnosis.ranks_total,
         ),
@@ -141,6 +143,20 @@ def _dead(deaths: Sequence[Line], generation: Generation) -> list[str]:
     """Who died, if a line says it; else who says that somebody did."""
     told = [tag for line in deaths if (tag := dead(line.text, generation.tags))]
     return told or [resolved(line.rank, generation.tags) for line in deaths]
+
+
+def _crashed(root: Candidate, generation: Generation) -> list[str]:
+    """Whose stack the line stands over, if it is a rank's without a tag and a death names it.
+
+    An interpreter that dies prints no tag; that the line has none says nothing of who it was.
+    """
+    if root.tb is not None or root.rank != "main":
+        return []
+    functions = {frame.function for frame in generation.dump_at(root.line)}
+    if "run_scheduler_process" not in functions:
+        return []
+    deaths = [line for line, _ in generation.of(Ending.DEATH)]
+    return [tag for line in deaths if (tag := dead(line.text, generation.tags))]
 
 
 def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> End:

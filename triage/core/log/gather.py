@@ -286,6 +286,9 @@ class Gatherer:
             return
         if phase:
             generation.timeline.mark(line, phase)
+            generation.joined = (
+                line.number if text.startswith(landmarks.JOINED) else generation.joined
+            )
             if self.engine == "unknown":
                 self.engine = "sglang"
         if WHAT in text and (what := _WHAT.match(text)) is not None:

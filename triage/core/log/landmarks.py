@@ -15,6 +15,8 @@ from triage.core.records import dataclass, field
 from triage.core.regex import regex
 
 READY = ("The server is fired up and ready to roll!", "Application startup complete.")
+# The main process of a node other than the first has its ranks up, and waits for their end.
+JOINED = ("Dummy health check server started", "Dummy health check server scheduled")
 DUMP = "server_args="
 
 # The start of a line -> the phase that the process is in from there on.
@@ -52,6 +54,7 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("INFO:     Uvicorn running on", "warmup-request"),
     ("Prefill batch", "warmup-request"),
     ("Start of prefill warmup", "warmup-request"),
+    *((text, "warmup-request") for text in JOINED),
     (READY[0], "serving"),
     ("Attention backend not", "arg-validation"),
     ("DP attention is enabled", "arg-validation"),

@@ -24,7 +24,8 @@ from triage.core.regex import regex
 # Words of a program that does without what it tells of.
 _GOES_ON = regex(
     r"(?i)\bfall(?:s|ing)?[ -]?back|\bretry(?:ing)?\b|\bautomatically (?:set|switch|disabl|us)"
-    r"|\bDisabling \w"
+    r"|\bDisabling \w|\bto silence this warning|\bcontinuing\b|\bskipp(?:ing|ed)\b"
+    r"|\bignor(?:ed|ing)\b|\b(?:is|are|will be) (?:disabled|skipped|ignored)\b"
 )
 _FIRST = 1 << 10  # bytes after which a prefix is looked for; again whenever there are twice as many
 
