@@ -27,8 +27,8 @@ ABOUT = """# Launches of a search, simulated
 
 Written by `make bench-search` on {date}, at commit {commit}; seeds from {seed} on, which no tuning saw.
 
-Launches are counted without two facts that are free: the baseline starts; what is wanted fails, and as what. A launch that the
-engine turns down in 2 s counts like any other; how many of those there are stands in a column of its own. "Right" is held against the truth of the
+Launches are counted without two facts that are free: the baseline starts; what is wanted fails, and as what. What the engine
+turns down in 2 s, before it reads a weight, is no launch of minutes: it has a column of its own (docs/decisions/017). "Right" is held against the truth of the
 landscape: for `best` the configuration starts and none is worth more, for `first` the set is a smallest failing one with its failure's name, for
 `all` they are exactly all. Peers tell no failure from another: theirs is right if the sets are. `x ours` is the mean over that of our last row of the cell.
 Landscapes are drawn as `bench/search/landscape.py` says. **What a landscape looks like is an assumption: nothing here was run against a real engine.**

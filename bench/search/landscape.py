@@ -176,6 +176,7 @@ class Shape:
 
 
 WORTHS = (1, 2, 3, 5, 8)
+FLAGS_A_NEED = 6  # one pair of `requires` for so many whole flags: none among four
 NESTED, SAME_CLASS, HANGS = 0.20, 0.15, 0.10
 
 
@@ -236,7 +237,7 @@ def _requires(dice: random.Random, plain: int) -> list[tuple[int, int]]:
     order = list(range(plain))
     dice.shuffle(order)
     pairs: list[tuple[int, int]] = []
-    for _ in range(round(plain / 6)):
+    for _ in range(plain // FLAGS_A_NEED):
         a, b = sorted(dice.sample(order, 2), key=order.index)
         if (a, b) not in pairs:
             pairs.append((a, b))

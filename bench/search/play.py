@@ -4,6 +4,7 @@ In:  a Landscape, a goal, a Strategy. Out: Played.
 Not: drawing landscapes (landscape.py) or tables (tables.py).
 
 Two facts are free and not counted: the baseline starts; what is wanted fails, and as what.
+A launch that the engine turns down in 2 s is counted apart: no weights were loaded for it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class Oracle:
         self.asked.setdefault(mask, []).append(answer)
         return answer
 
+    def rejected(self) -> int:
+        """How many launches the engine turned down."""
+        return sum(a.kind == "rejected" for answers in self.asked.values() for a in answers)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -84,12 +89,12 @@ class Strategy(Protocol):
 class Played:
     """One strategy on one landscape."""
 
-    launches: int
+    launches: int  # without those that the engine turned down
     seconds: float
     right: bool
     kept: float = 0.0  # worth of the answer as a share of the best possible; goal best
     starts: bool = True  # the recommended set starts; goal best
-    rejected: int = 0  # launches that the engine turned down in 2 s, counted as launches
+    rejected: int = 0  # launches that the engine turned down in 2 s, on top of `launches`
     level: str = ""
     guarded: bool = True  # a claim of `proved` says what it rests on
     decisions: int = 0
@@ -103,7 +108,10 @@ def play(strategy: Strategy, scape: Landscape, goal: str) -> Played:
     try:
         found = strategy.ask(oracle, goal)
     except CapPassed:
-        return Played(oracle.launches, oracle.seconds, right=False, starts=False)
+        down = oracle.rejected()
+        return Played(
+            oracle.launches - down, oracle.seconds, right=False, starts=False, rejected=down
+        )
     return judge(oracle, goal, found)
 
 
@@ -128,14 +136,14 @@ def judge(oracle: Oracle, goal: str, found: Found) -> Played:
             right = {mask for mask, _ in found.sets} == {mask for mask, _ in truth}
         else:
             right = found.sets == truth
-    answers = [answer for told in oracle.asked.values() for answer in told]
+    down = oracle.rejected()
     return Played(
-        oracle.launches,
+        oracle.launches - down,
         round(oracle.seconds, 1),
         right=right,
         kept=kept,
         starts=starts,
-        rejected=sum(answer.kind == "rejected" for answer in answers),
+        rejected=down,
         level=found.level,
         guarded=found.level != "proved" or GUARD in found.say,
         decisions=found.decisions,

@@ -17,7 +17,7 @@ from bench.search.runs import Results
 
 HEAD = (
     "| n | causes | strategy | landscapes | launches median / p90 / mean | x ours | right "
-    "| worth kept | turned down in 2 s | hours |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| worth kept | and turned down in 2 s | hours |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 SPEED = (
     "| n | causes | goal | strategy | CPU ms a decision, mean | slowest, 95 % of searches "

@@ -138,7 +138,7 @@ def cover(has: np.ndarray, weight: Floats) -> tuple[Ints, list[int]]:
     return region, order
 
 
-def actions_of(h: Hypotheses, worth: Worth, most: int = 60) -> Actions:
+def actions_of(h: Hypotheses, worth: Worth, most: int = 200) -> Actions:
     """The best configurations, and a cover of the hypotheses by as few of them as greed finds."""
     masks, best = best_masks(h, worth)
     unique, back = np.unique(masks, return_inverse=True)
