@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from triage.core.config import Change, SetEnv, SetFlag, UnsetEnv, UnsetFlag, words
 from triage.core.config import Flag as ConfigFlag
 from triage.core.diagnosis import Advice, Diagnosis, Explained, Root
+from triage.core.log.authors import signal_of
 from triage.core.phases import order
 from triage.core.regex import regex
 
@@ -88,7 +89,9 @@ def _headline(d: Diagnosis) -> str:
 def _root(d: Diagnosis) -> Iterator[str]:
     if d.root is None:
         return
-    place = f"line {d.root.line}  {_ranks(d)}  {d.phase}"
+    nobody = d.ranks == ("main",) and d.ranks_total > 1 and signal_of(d.root.text) > 0
+    who = f"no line says which of {d.ranks_total} ranks" if nobody else _ranks(d)
+    place = f"line {d.root.line}  {who}  {d.phase}"
     yield from _labelled("root", place)
     yield from _labelled("", _shown(d.root.text, 480))
     code = d.traceback

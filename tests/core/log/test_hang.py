@@ -99,3 +99,32 @@ def test_a_bar_that_moves_is_the_last_that_was_seen() -> None:
     assert (d.outcome, d.phase, d.title) == ("hung", "weight-load", "hung, or the log was cut")
     assert d.root is not None
     assert d.root.line == text.count("\n")
+
+
+def two(*ranks: int) -> str:
+    """Two ranks, of which these have done their part of the set-up."""
+    args = "[2026-07-01 12:00:00] server_args={'model_path': '/models/x', 'tp_size': 2}\n"
+    begin = "".join(f"[2026-07-01 12:00:01 TP{n}] Init parallel begin.\n" for n in range(2))
+    return args + begin + ends(*ranks)
+
+
+def test_of_two_ranks_the_one_without_the_next_landmark_is_named() -> None:
+    d = found(two(0))
+    assert (d.outcome, d.phase, d.ranks, d.confidence) == ("hung", "dist-init", ("TP1",), "low")
+    assert d.root is not None
+    assert (d.root.line, d.root.rank) == (3, "TP1")
+    assert d.title.endswith("TP1 has not come to what TP0 prints in line 4")
+
+
+def test_of_two_ranks_a_line_that_the_first_prints_for_both_tells_nothing() -> None:
+    said = "[2026-07-01 12:00:09 TP0] max_total_num_tokens=9000, context_len=4096\n"
+    d = found(two(0, 1) + said)
+    assert d.phase == "scheduler-init"
+    assert "has not come to" not in d.title
+
+
+def test_of_three_ranks_one_may_be_behind() -> None:
+    text = two(0, 1).replace("'tp_size': 2", "'tp_size': 3")
+    third = "[2026-07-01 12:00:01 TP2] Init parallel begin.\n"
+    d = found(text.replace("[2026-07-01 12:00:05 TP0]", third + "[2026-07-01 12:00:05 TP0]"))
+    assert (d.phase, d.ranks) == ("dist-init", ("TP2",))

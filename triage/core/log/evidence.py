@@ -34,6 +34,7 @@ _PROCESS = regex(
     r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)",
     needs=("Server", "EngineCore", "Worker", "Vllm", "rank"),
 )
+_NCCL = regex(r"[^\s:]+:(\d{1,9}):\d+ \[\d+\] ", needs=("] NCCL ",))
 
 
 @lru_cache(maxsize=4096)
@@ -113,6 +114,7 @@ class Generation:
     spans: dict[str, list[int]] = field(default_factory=dict)  # source -> first and last line
     streams: set[str] = field(default_factory=set)  # launches whose dump was seen
     broken: set[str] = field(default_factory=set)  # sources of which a process ended
+    pids: dict[int, str] = field(default_factory=dict)  # process -> label of its lines
     _asked: dict[tuple[int, int], int | None] = field(default_factory=dict)
 
     def supports(self, cause: int, context: Sequence[str]) -> int | None:
@@ -142,6 +144,8 @@ class Generation:
         """An interesting line of this rank and source."""
         if line.rank != "main" and len(self.tags) < _LABELS:
             self.tags.add(line.rank)
+            if line.rank.startswith("gpu") and (found := _NCCL.match(line.text)) is not None:
+                self.pids[int(found[1])] = line.rank
         source = source_of(line.wrapper)
         span = self.spans.get(source)
         if span is not None:

@@ -19,7 +19,7 @@ from triage.core.log.endings import STOPPED_BY, Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import ranks_of
 from triage.core.log.fingerprint import fingerprint
-from triage.core.log.hang import no_progress
+from triage.core.log.hang import lacks, no_progress
 from triage.core.log.lines import Line
 from triage.core.log.ranks import dead, members, resolved
 from triage.core.log.stops import Stop, stopped_by
@@ -191,6 +191,8 @@ def of_hang(
     title = "" if known else "hung, or the log was cut"
     if stop is not None:
         title = f"nothing went on for long before {stop.who} (line {stop.line})"
+    if cause is None and (told := lacks(generation)):
+        title = f"{title or 'hung'}: {told}"
     found: tuple[Suspect, ...] = ()
     if hang is not None:
         found = suspects(cause, hang.text, diagnosis.config, hang.captures)

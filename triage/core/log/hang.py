@@ -13,7 +13,7 @@ from triage.core.log.candidates import Candidate, eligible
 from triage.core.log.clock import seconds
 from triage.core.log.endings import Ending, is_standstill, is_timeout
 from triage.core.log.evidence import Generation
-from triage.core.log.landmarks import Reached
+from triage.core.log.landmarks import Reached, is_of_each
 from triage.core.log.ranks import members, resolved
 from triage.core.phases import order
 from triage.core.regex import regex
@@ -119,7 +119,8 @@ def no_progress(generation: Generation) -> Candidate | None:
     ]
     watchdog.sort(key=lambda line: "Scheduler" not in line.text)  # the others wait for it
     if not watchdog:
-        last = _behind(generation) or last
+        behind = _behind(generation)
+        last = behind[0] if behind else last
     line = watchdog[0] if watchdog else (last.line if last else None)
     if line is None:
         return None
@@ -129,20 +130,41 @@ def no_progress(generation: Generation) -> Candidate | None:
     )  # fmt: skip
 
 
-def _behind(generation: Generation) -> Reached | None:
-    """The last landmark of the few ranks that all others have left behind; None if there are none.
+def lacks(generation: Generation) -> str:
+    """Which rank lacks a landmark that another printed, in words; "" where none stands out."""
+    behind = _behind(generation)
+    if behind is None:
+        return ""
+    slow, ahead = behind
+    who = resolved(slow.rank, generation.tags)
+    first = resolved(ahead.rank, generation.tags)
+    return f"{who} has not come to what {first} prints in line {ahead.line.number}"
 
-    A landmark that one rank prints for all leaves most behind, so they have to be few.
+
+def _behind(generation: Generation) -> tuple[Reached, Reached] | None:
+    """The last landmark of the few ranks that all others have left behind, and the next of those.
+
+    A landmark that one rank prints for all leaves most behind, so they have to be few. Of two or
+    three ranks nobody can tell few from most: there it must be one that every rank prints.
     """
     tags = set(members(generation.tags))
     last: dict[str, Reached] = {}
     for step in generation.timeline.steps:
         if (rank := resolved(step.rank, generation.tags)) in tags:
             last[rank] = step
-    if len(last) < len(tags) or len(tags) < _FEW:
+    if len(last) < len(tags) or len(tags) < 2:  # noqa: PLR2004  one rank waits for nobody
         return None
     least = min(order(step.phase) for step in last.values())
     slow = [step for step in last.values() if order(step.phase) == least]
-    if len(slow) > len(tags) // _FEW:
+    ahead = [
+        step
+        for step in generation.timeline.steps
+        if order(step.phase) > least and resolved(step.rank, generation.tags) in tags
+    ]
+    if len(tags) < _FEW:
+        ahead = [step for step in ahead if is_of_each(step.line.text)]
+    elif len(slow) > len(tags) // _FEW:
         return None
-    return max(slow, key=lambda step: step.line.number)
+    if not ahead:
+        return None
+    return max(slow, key=lambda step: step.line.number), ahead[0]

@@ -86,6 +86,16 @@ LITERALS = frozenset(
     | {"Capture ", READY[1], f"{_LAUNCHER}:"}
 ) - frozenset(FREQUENT)
 
+# Every rank prints these; others only the first of them, or the main process.
+_EACH = ("Init torch distributed ", "Init parallel ", "Init nccl begin", "Memory baseline taken",
+         "Load weight ", "KV Cache is allocated", "Memory pool end", "Capture ",
+         "Running FlashInfer autotune", "FlashInfer autotune completed")  # fmt: skip
+
+
+def is_of_each(text: str) -> bool:
+    """Whether every rank prints this landmark, so that one who did not is not there yet."""
+    return text.startswith(_EACH) and "graph bs" not in text and "graph num" not in text
+
 
 def phase_of(text: str) -> str:
     """The phase that this line opens, or "" if it is no landmark."""
