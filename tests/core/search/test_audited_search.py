@@ -5,14 +5,22 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from bench.search.cells import AUDIT, LIKELY
+from bench.search.cells import AUDIT, LIKELY, PROVED
 from bench.search.landscape import Fault, Landscape, Shape, draw
 from bench.search.ours import Ours
 from bench.search.play import Oracle, Played, judge, play
+from bench.search.problem import entry_of, problem_of
+from triage.core.search import plan
+from triage.core.search.belief import belief_of
+from triage.core.search.chance import chances
+from triage.core.search.journal import read_journal
+from triage.core.trials import Entry, Problem, Trial
 
 REPAIRED = Shape(n=8, causes=2, repaired=0.6)
+MISSED = (1060, 1063, 1105)  # three causes; the same
 HARD = (1055, 1064, 1069, 1106, 1167)  # a search without an audit has missed the best of these
 
 
@@ -34,7 +42,7 @@ def test_an_audit_finds_the_best_where_two_flags_repair_two_failures(seed: int) 
 
 
 def test_what_a_search_without_an_audit_misses_starts_and_says_what_it_rests_on() -> None:
-    drawn = [draw(REPAIRED, seed) for seed in range(1050, 1070)]
+    drawn = [draw(replace(REPAIRED, causes=3), seed) for seed in MISSED]
     missed = [s for s in drawn if not play(replace(AUDIT, audit=False), s, "best").right]
     assert missed
     for one in missed:
@@ -42,6 +50,46 @@ def test_what_a_search_without_an_audit_misses_starts_and_says_what_it_rests_on(
         assert found.starts
         assert found.guarded
         assert play(AUDIT, one, "best").right
+
+
+@pytest.mark.parametrize("seed", [1033, 1055, 1144])
+def test_what_a_repair_would_keep_is_launched_without_an_audit_where_it_is_much(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = draw(REPAIRED, seed)
+    found = play(PROVED, one, "best")
+    assert found.right
+    assert found.guarded
+    monkeypatch.setattr(plan, "worthwhile", lambda _: None)
+    short = play(PROVED, one, "best")
+    assert not short.right
+    assert short.launches < found.launches
+
+
+@pytest.mark.parametrize("seed", range(1000, 1003))
+def test_what_failed_with_all_that_is_wanted_is_not_doubted(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One cause, which all that is wanted shows: no wanted flag repairs it."""
+    one = draw(Shape(n=8, causes=1), seed)
+    found = play(PROVED, one, "best")
+    monkeypatch.setattr(plan, "worthwhile", lambda _: None)
+    assert found.launches == play(PROVED, one, "best").launches
+
+
+def test_a_repair_is_the_likelier_the_less_was_there_when_the_cause_showed() -> None:
+    """f00 fails later than f01, so nobody knows what repairs it until a launch without f01."""
+    one = scape(Fault(1, 3, "late"), Fault(2, 1, "early"))
+    problem = problem_of(one, "best", stop="proved")
+    journal = [
+        entry_of(i, Trial(items=_items(problem, mask), why=""), one.launch(mask))
+        for i, mask in enumerate((0b0000, 0b1111, 0b0010, 0b1100, 0b0001))
+    ]
+    alone = _chance(problem, journal, 0b1101)
+    more = entry_of(5, Trial(items=_items(problem, 0b0101), why=""), one.launch(0b0101))
+    assert 0 < _chance(problem, [*journal, more], 0b1101) < alone
+    every = entry_of(5, Trial(items=_items(problem, 0b1101), why=""), one.launch(0b1101))
+    assert _chance(problem, [*journal, every], 0b1101) == 0
 
 
 def test_an_audit_adds_no_launch_where_what_failed_failed_with_all_that_is_wanted() -> None:
@@ -82,6 +130,15 @@ def test_all_is_not_called_proved_where_no_causes_explain_the_answers() -> None:
 def _search_all(seed: int) -> tuple[str, str]:
     found = LIKELY.ask(_oracle(draw(replace(REPAIRED, n=7), seed)), "all")
     return found.level, found.say
+
+
+def _items(problem: Problem, mask: int) -> frozenset[str]:
+    return frozenset(item.key for i, item in enumerate(problem.items) if mask >> i & 1)
+
+
+def _chance(problem: Problem, journal: list[Entry], mask: int) -> float:
+    belief = belief_of(read_journal(problem, journal))
+    return float(chances(belief.hypotheses, np.array([mask], dtype=np.uint64))[0])
 
 
 def _play(strategy: Ours, landscape: Landscape, goal: str) -> Played:

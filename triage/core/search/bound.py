@@ -72,5 +72,23 @@ def worthiest(
     return None
 
 
+def above(space: Space, least: float, most: int) -> list[int]:
+    """Lawful masks worth `least` or more, the worthiest first, `most` of them."""
+    queue = [(-space.value(space.full), ~space.full)]
+    queued = {space.full}
+    found: list[int] = []
+    while queue and len(queued) < 8 * most and len(found) < most:
+        kept = ~heapq.heappop(queue)[1]
+        fault = next((pair for pair in space.excluded if pair & ~kept == 0), 0)
+        if not fault:
+            found.append(kept)
+        for j in space.bits(fault or kept):
+            less = space.without(kept, 1 << j)
+            if less not in queued and space.value(less) >= least:
+                queued.add(less)
+                heapq.heappush(queue, (-space.value(less), ~less))
+    return found
+
+
 def _size(bar: Bar) -> int:
     return bar.mask.bit_count()

@@ -16,6 +16,7 @@ from triage.core.search.audit import unproved
 from triage.core.search.batch import as_if, companions
 from triage.core.search.belief import SURE, Belief, belief_of
 from triage.core.search.bound import worthiest
+from triage.core.search.chance import worthwhile
 from triage.core.search.exact import MOST as FEW
 from triage.core.search.exact import plan as exact_plan
 from triage.core.search.explain import what, why
@@ -242,7 +243,7 @@ def _decision(known: Known, belief: Belief) -> Decision | Done:
     if decision.mask is not None:
         return decision
     if problem.goal == "best":
-        for mask in _doubted(known, belief):
+        for mask in _doubted(known, belief, decision.level):
             if _may(known, belief, mask):
                 return Decision(mask, kind="audit")
     return _ended(known, belief, decision.level)
@@ -312,14 +313,20 @@ def _innocent_first(belief: Belief) -> list[int]:
     return sorted(range(belief.space.n), key=lambda j: (share[j], -belief.space.worth[j], j))
 
 
-def _doubted(known: Known, belief: Belief) -> list[int]:
+def _doubted(known: Known, belief: Belief, level: str) -> list[int]:
     """What could start though it holds a set that failed, worth a launch before the end.
 
-    Without an audit only where the answers hint at a repair: no causes explain them.
+    Without an audit all of it once one repair was seen, some where no causes explain the
+    answers; else one that is likely enough to start, for what it keeps, if a proof was asked for.
     """
     if known.problem.audit:
         return [*_audit(belief), *unproved(belief, together=True)]
-    return unproved(belief) if not belief.explained else []
+    if belief.evidence.conflicts or not belief.explained:
+        return unproved(belief, together=bool(belief.evidence.conflicts))
+    if level != "proved" or known.problem.stop != "proved" or belief.space.n <= FEW:
+        return []
+    mask = worthwhile(belief)
+    return [] if mask is None else [mask]
 
 
 def _audit(belief: Belief) -> list[int]:
