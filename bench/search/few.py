@@ -13,7 +13,7 @@ from dataclasses import replace
 from bench.search.landscape import Landscape, Shape, draw
 from bench.search.play import play
 from bench.search.rivals import ONE_AT_A_TIME
-from triage.core.search.exact import _Policy
+from triage.core.search.exact import Game, Policy
 
 N, DRAWS, LANDSCAPES = 4, 4000, 25
 SEED, OTHERS = 1000, 200_000  # of the landscapes; of those that say how likely a pattern is
@@ -29,7 +29,7 @@ def fewest(worth: tuple[int, ...], patterns: Counter[int]) -> float:
     values = [float(sum(w for j, w in enumerate(worth) if m >> j & 1)) for m in range(1 << N)]
     shares = [count / patterns.total() for count in patterns.values()]
     ends = {0, (1 << N) - 1}
-    policy = _Policy(values, list(patterns), shares, ends, 1.0)
+    policy = Policy(Game(values, list(patterns), ends, 1.0), shares)
     return policy.solve((1 << len(patterns)) - 1, 0.0)[0]
 
 

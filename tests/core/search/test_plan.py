@@ -394,7 +394,7 @@ def test_every_trial_says_why_and_what_its_answers_would_mean() -> None:
     assert "if it starts" in journal[1].why
     assert all("Starts (" in e.why for e in journal[2:])
     assert journal[3].why.startswith("The best in ")
-    assert "; keeps 4 of 6. " in journal[3].why
+    assert "; keeps 5 of 6. " in journal[3].why
     assert "cublas-mla-absorb-bmm (" in journal[3].why
 
 

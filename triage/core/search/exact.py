@@ -1,11 +1,12 @@
 """Up to four flags: the launches that reach the goal soonest on average, by looking at all.
 
 In:  a Belief. Out: a mask to launch, or None if the goal is reached.
-Not: goals other than best; classes of failures only weigh the hypotheses.
+Not: goals other than best.
 
 Which of at most 16 configurations fail, if adding a flag never repairs, is one of at most
-168 patterns. Each is weighed by the hypotheses, and a little even where none has it, so
-that a proof rests on no prior.
+168 patterns. Each is weighed by all causes that explain the journal (census.py), and a
+little even where none do, so that a proof rests on no prior. What launches fail of is not
+looked ahead to, but where two are nearly as good: there it tips the scale.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from functools import lru_cache
 import numpy as np
 
 from triage.core.search.belief import SURE, Belief
+from triage.core.search.census import Census, census
 from triage.core.search.evidence import STARTED
 from triage.core.search.space import Space
 
 MOST = 4  # flags
 FLOOR = 2e-5  # weight of a pattern that no hypothesis has
+NEAR = 0.05  # launches so much dearer are looked at once more, with what failures tell
 CLOSE = 1e-9
 
 
@@ -49,7 +52,7 @@ def patterns(space: Space) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def plan(belief: Belief, stop: str, closed: frozenset[int]) -> Plan:
     """The next launch of the best policy; `closed` are masks that cannot be launched."""
-    space, h = belief.space, belief.hypotheses
+    space = belief.space
     masks, every = patterns(space)
     place = {mask: i for i, mask in enumerate(masks)}
     ok = bad = 0
@@ -61,44 +64,87 @@ def plan(belief: Belief, stop: str, closed: frozenset[int]) -> Plan:
         else:
             bad |= 1 << place[mask]
     left = [p for p in every if p & bad == bad and not p & ok]
-    weight = dict.fromkeys(left, FLOOR)
-    fails = h.fails(np.array(masks, dtype=np.uint64))
-    for row, w in enumerate(h.weight.tolist()):
-        pattern = sum(1 << i for i in np.nonzero(fails[:, row])[0].tolist())
-        if pattern in weight:
-            weight[pattern] += w
-    work = _Policy(
+    every_cause = census(belief.likelihoods, masks)
+    game = Game(
         [space.value(m) for m in masks],
         left,
-        [weight[p] for p in left],
         {place[m] for m in closed if m in place},
         SURE if stop != "proved" else 1.0,
     )
-    done = max((work.worth[i] for i in range(len(masks)) if ok >> i & 1), default=-np.inf)
+    work = Policy(game, _weights(left, every_cause.shares()))
+    done = max((game.worth[i] for i in range(len(masks)) if ok >> i & 1), default=-np.inf)
     whole = (1 << len(left)) - 1
     cost, pick = work.solve(whole, done)
+    if pick is None:
+        return Plan(None, 0.0)
     mass = work.mass(whole)
-    return Plan(None if pick is None else masks[pick], cost / mass if mass else 0.0)
+    near = [i for i in work.moves(whole, done) if work.within(whole, done, i, cost + NEAR * mass)]
+    if len(near) > 1:
+        told = {i: _told(work, every_cause, masks[i], i, done) for i in near}
+        pick = min(near, key=lambda i: (told[i], i != pick, i))
+        cost = told[pick]
+    return Plan(masks[pick], cost / mass)
 
 
-class _Policy:
-    """Least expected launches, by the set of patterns that are left and the best that started."""
+def _weights(left: list[int], shares: dict[int, float], floor: float = FLOOR) -> list[float]:
+    return [floor + shares.get(p, 0.0) for p in left]
 
-    def __init__(
-        self,
-        worth: list[float],
-        left: list[int],
-        weight: list[float],
-        closed: set[int],
-        sure: float,
-    ) -> None:
+
+def _told(work: Policy, every_cause: Census, mask: int, i: int, done: float) -> float:
+    """Expected launches times the weight, if what is launched next may depend on the failure."""
+    game = work.game
+    whole = (1 << len(game.left)) - 1
+    good, bad = whole & ~game.failing[i], whole & game.failing[i]
+    cost = work.mass(whole) + work.solve(good, max(done, game.worth[i]))[0]
+    failures = every_cause.answers(mask)[1:]
+    fails = sum(float(every_cause.weight[rows].sum()) for rows in failures)
+    if not fails:
+        return cost + work.solve(bad, done)[0]
+    for rows in failures:
+        share = float(every_cause.weight[rows].sum()) / fails
+        weights = _weights(game.left, every_cause.shares(rows), FLOOR * share)
+        cost += Policy(game, weights).solve(bad, done)[0]
+    return cost
+
+
+class Game:
+    """What is played for: the worth of each mask, the patterns that are left, when to stop."""
+
+    def __init__(self, worth: list[float], left: list[int], closed: set[int], sure: float) -> None:
         self.worth = worth
-        self.weight = weight
+        self.left = left
         self.closed = closed
         self.sure = sure
         self.failing = [
             sum(1 << k for k, p in enumerate(left) if p >> i & 1) for i in range(len(worth))
         ]
+        self.opens: dict[float, int] = {}
+
+    def open(self, done: float) -> int:
+        """The patterns in which something worth more starts."""
+        found = self.opens.get(done)
+        if found is None:
+            found, whole = 0, (1 << len(self.left)) - 1
+            for i, worth in enumerate(self.worth):
+                if worth > done + CLOSE and i not in self.closed:
+                    found |= whole & ~self.failing[i]
+            self.opens[done] = found
+        return found
+
+
+class Policy:
+    """Least expected launches, by the set of patterns that are left and the best that started.
+
+    A launch tells here that it starts or fails, not of what.
+    """
+
+    def __init__(self, game: Game, weight: list[float]) -> None:
+        self.game = game
+        self.worth = game.worth
+        self.weight = weight
+        self.closed = game.closed
+        self.sure = game.sure
+        self.failing = game.failing
         self.memo: dict[tuple[int, float], tuple[float, int | None]] = {}
         self.masses: dict[int, float] = {}
 
@@ -115,13 +161,35 @@ class _Policy:
         return found
 
     def _reached(self, state: int, done: float) -> bool:
-        better = 0
-        for i, worth in enumerate(self.worth):
-            if worth > done + CLOSE and i not in self.closed:
-                better |= state & ~self.failing[i]
+        better = state & self.game.open(done)
         if not better:
             return True
         return self.sure < 1.0 and self.mass(better) <= (1 - self.sure) * self.mass(state)
+
+    def moves(self, state: int, done: float) -> list[int]:
+        """Launches that may tell something."""
+        return [
+            i
+            for i, worth in enumerate(self.worth)
+            if i not in self.closed
+            and state & ~self.failing[i]
+            and (state & self.failing[i] or worth > done + CLOSE)
+        ]
+
+    def within(self, state: int, done: float, i: int, limit: float) -> bool:
+        """Whether the goal is reached within so much, if this is the first launch."""
+        cost = self.mass(state)
+        good = (state & ~self.failing[i], max(done, self.worth[i]))
+        bad = (state & self.failing[i], done)
+        parts = [part for part in (good, bad) if not self._reached(*part)]
+        parts.sort(key=lambda part: part[0].bit_count())
+        least = sum(self.mass(rows) for rows, _ in parts)
+        for rows, had in parts:
+            if cost + least > limit:
+                return False
+            cost += self.solve(rows, had)[0]
+            least -= self.mass(rows)
+        return cost <= limit
 
     def solve(self, state: int, done: float) -> tuple[float, int | None]:
         """Expected launches times the weight of the state, and the first of them."""
@@ -132,17 +200,20 @@ class _Policy:
         if not self._reached(state, done):
             mass = self.mass(state)
             found = (float("inf"), None)
-            for i, worth in enumerate(self.worth):
-                bad = state & self.failing[i]
-                good = state & ~self.failing[i]
-                if i in self.closed or not good:
-                    continue
-                if not bad and worth <= done + CLOSE:
-                    continue
-                cost = mass
-                if cost >= found[0]:
+            tries = []
+            for i in self.moves(state, done):
+                bad, good = state & self.failing[i], state & ~self.failing[i]
+                then = max(done, self.worth[i])
+                least = mass
+                if not self._reached(good, then):
+                    least += self.mass(good)
+                if bad and not self._reached(bad, done):
+                    least += self.mass(bad)
+                tries.append((least, i, bad, good, then))
+            for least, i, bad, good, then in sorted(tries):
+                if least >= found[0] - 1e-12:
                     break
-                cost += self.solve(good, max(done, worth))[0]
+                cost = mass + self.solve(good, then)[0]
                 if bad and cost < found[0]:
                     cost += self.solve(bad, done)[0]
                 if cost < found[0] - 1e-12:
