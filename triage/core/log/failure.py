@@ -19,18 +19,17 @@ from triage.core.log.endings import STOPPED_BY, Ending
 from triage.core.log.evidence import Generation
 from triage.core.log.facts import ranks_of
 from triage.core.log.fingerprint import fingerprint
-from triage.core.log.hang import lacks, no_progress
 from triage.core.log.lines import Line
 from triage.core.log.ranks import dead, members, resolved
-from triage.core.log.stops import Stop, stopped_by
 from triage.core.log.suspects import advice, suspects, suspects_without_config
-from triage.core.log.unexplained import End, end_of_child, end_of_server, refusal
 from triage.core.phases import order
 from triage.core.records import replace
 from triage.core.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from triage.core.launch import Outcome
+    from triage.core.log.stops import Stop
+    from triage.core.log.unexplained import End
 
 _MISSING = "the log may begin later than the launch, and the reason stand in what is missing"
 _TOP = 4  # lines at the start of a log: a traceback there has nothing before it
@@ -161,7 +160,13 @@ def _crashed(root: Candidate, generation: Generation) -> list[str]:
 
 def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) -> End:
     """How the launch ended: a child's death comes before the main process's, which follows it."""
-    from triage.core.launch import Crashed  # noqa: PLC0415  as above
+    from triage.core.launch import Crashed  # noqa: PLC0415  a log alone has no outcome
+    from triage.core.log.unexplained import (  # noqa: PLC0415  few failures go without a reason
+        End,
+        end_of_child,
+        end_of_server,
+        refusal,
+    )
 
     if isinstance(known, Crashed) and known.reason:
         return refusal(known.reason)
@@ -182,6 +187,8 @@ def of_hang(
     diagnosis: Diagnosis, generation: Generation, hang: Candidate | None, *, known: bool
 ) -> Diagnosis:
     """The launch stands still, or the log was cut: a launcher tells them apart."""
+    from triage.core.log.hang import lacks, no_progress  # noqa: PLC0415  few launches stand still
+
     furthest = generation.timeline.last
     root = hang or no_progress(generation)
     phase = root.phase if root else (furthest.phase if furthest else "unknown")
@@ -220,6 +227,8 @@ def of_stop(diagnosis: Diagnosis, generation: Generation) -> Diagnosis:
 
 
 def _stop(generation: Generation) -> Stop | None:
+    from triage.core.log.stops import stopped_by  # noqa: PLC0415  few launches are stopped
+
     told = [
         (line.number, line.text)
         for kind in (Ending.STOP, Ending.DEATH)
