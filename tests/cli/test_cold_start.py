@@ -112,6 +112,19 @@ def test_a_name_without_a_stand_in_comes_from_the_module_itself() -> None:
     assert complaints(code) == ""
 
 
+def test_click_and_typing_are_themselves_to_who_imports_them_later() -> None:
+    code = (
+        "import sys, triage.cli, click; assert 'typing' not in sys.modules;"
+        "import typing; assert typing.Optional[int] == typing.Union[int, None];"
+        "from triage.core import typed; assert click.types.t.Any is typed.Any is not typing.Any;"
+        "assert click.types.t.Union is typing.Union; assert sys.modules['typing'] is typing;"
+        "assert click.Choice(['a'])('a') == 'a'; assert click.IntRange(1, 3)('2') == 2;"
+        "assert isinstance(click.Path(), click.ParamType); import pydantic;"
+        "pydantic.create_model('Made', x=(typing.Any, 1))()"
+    )
+    assert complaints(code) == ""
+
+
 def test_help_is_shown_as_click_shows_it() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "triage", "classify", "--help"],

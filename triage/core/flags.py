@@ -199,9 +199,6 @@ class FlagTable:
         return self._option(f"--{name}", suggest=suggest) if name else Unknown()
 
     def _option(self, option: str, *, suggest: bool = False) -> Lookup:
-        name = option.removeprefix("--")
-        if name != option and name in self.specs:  # as most; the others need not be known then
-            return Known(self.specs[name], option)
         if option in self._options:
             return self._meaning(option)
         if not self._sorted:
