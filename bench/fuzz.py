@@ -10,6 +10,7 @@ the bytes were cut, a bounded time for each byte and bounded memory.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import resource
 import sys
@@ -100,8 +101,31 @@ def long_lines(chance: random.Random) -> bytes:
     return chance.choice((b"", b"\n")).join(parts)
 
 
+def folded(chance: random.Random) -> bytes:
+    """Pieces of recorded logs, each as one line: a JSON record, a quoted text, or cut off."""
+    lines = []
+    for _ in range(chance.randrange(1, 12)):
+        log = chance.choice(_LOGS)
+        at = chance.randrange(len(log) + 1)
+        text = log[at : at + chance.randrange(6000)].decode("utf-8", "replace")
+        match chance.randrange(5):
+            case 0:
+                line = json.dumps({"ts": "2026-07-01T12:00:00Z", "level": "ERROR", "message": text})
+            case 1:
+                line = json.dumps({"log": json.dumps({"msg": text, "ts": 1}), "stream": "stderr"})
+            case 2:
+                line = f"[2026-07-01 12:00:00 TP3] child said {text.encode()!r}"
+            case 3:
+                line = f'            "message": {json.dumps(text)},'
+            case _:
+                line = text.replace("\n", chance.choice(("\\n", "\\\\n", "\\r\\n")))
+        raw = line.encode("utf-8", "replace")
+        lines.append(raw[: chance.randrange(len(raw) + 1)] if chance.random() < 0.3 else raw)
+    return b"\n".join(lines)
+
+
 MAKERS: tuple[Callable[[random.Random], bytes], ...] = (
-    random_bytes, spliced, mutated, of_bits, long_lines,
+    random_bytes, spliced, mutated, of_bits, long_lines, folded,
 )  # fmt: skip
 
 

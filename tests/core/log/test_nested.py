@@ -152,3 +152,19 @@ def test_of_endless_lines_the_first_and_the_last_are_kept() -> None:
     assert found is not None
     assert len(found.lines) < 1000
     assert found.lines[-1] == "ValueError: x"
+
+
+@pytest.mark.parametrize(
+    "request_log",
+    [
+        f"{RECORD}Receive: obj=GenerateReqInput(text={SAID!r}, image_data=None)",
+        f"{RECORD}Finish: obj=GenerateReqInput(text={SAID!r}), out={{'text': 'x'}}",
+        f"{RECORD}Received request cmpl-1: prompt: {SAID!r}, params: SamplingParams()",
+        f"{RECORD}request: {json.dumps({'messages': [{'role': 'user', 'content': SAID}]})}",
+        json.dumps({"timestamp": STAMP, "event": "request.received", "obj": {"text": SAID}}),
+    ],
+)
+def test_what_a_client_asks_is_no_failure_of_the_server(request_log: str) -> None:
+    ready = b"[2026-07-01 12:00:00] The server is fired up and ready to roll!\n"
+    found = diagnose([BEFORE + ready + request_log.encode() + b"\n"], load_causes())
+    assert found.outcome == "healthy"

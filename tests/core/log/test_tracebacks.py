@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from triage.core.log.candidates import chosen
+from triage.core.log.diagnose import diagnose
 from triage.core.log.lines import clean
 from triage.core.log.tracebacks import Traceback, Tracebacks, unwrapped
+from triage.knowledge.stored import load_causes
 
 HEAD = "Traceback (most recent call last):"
 
@@ -182,3 +184,26 @@ def test_deep_recursion_keeps_the_ends() -> None:
 def test_foreign_output_does_not_end_a_traceback() -> None:
     (tb,) = parse(HEAD, '  File "a.py", line 1, in f', "Killed", "loading: 3 files", "OSError: x")
     assert (tb.exception, tb.line) == ("OSError", 5)
+
+
+def test_an_assertion_over_several_lines_is_matched_as_a_whole() -> None:
+    text = (
+        "[2026-07-01 12:00:00] server_args=ServerArgs(model_path='x', tp_size=6)\n"
+        "[2026-07-01 12:00:09 TP3] Load weight begin. avail mem=1\n"
+        "[2026-07-01 12:00:10 TP3] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/opt/sglang/srt/managers/scheduler.py", line 31, in run_scheduler_process\n'
+        "    scheduler = Scheduler(\n"
+        '  File "/opt/sglang/srt/models/qwen3.py", line 81, in __init__\n'
+        "    assert (\n"
+        "    ...<1 line>...\n"
+        "        self.total_num_heads\n"
+        "        % attn_tp_size == 0\n"
+        "    )\n"
+        "    ^\n"
+        "AssertionError\n"
+    )
+    found = diagnose([text.encode()], load_causes())
+    assert found.traceback is not None
+    assert found.traceback.message.startswith("assert (")
+    whole = text.replace("    ...<1 line>...\n", "")
+    assert diagnose([whole.encode()], load_causes()).cause == "heads-not-divisible-tp"

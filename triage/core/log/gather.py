@@ -325,6 +325,8 @@ class Gatherer:
                 self._await(index)
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
+        if tb is not None and tb.line == line.number and not tb.message and tb.code:
+            self._match_code(tb)
         if said.blames and (tb is None or tb.line == line.number):
             harmless = any(self._matcher.causes[index].role is Role.BENIGN for index in found)
             if not harmless:
@@ -335,6 +337,20 @@ class Gatherer:
                 self._settle(index)
         for index in said.supported:
             generation.supported.setdefault(index, line.number)
+
+    def _match_code(self, tb: Traceback) -> None:
+        """Of an exception without a message its source line is tried as a whole.
+
+        Newer Pythons print a statement with all its lines, of which none says enough alone.
+        """
+        code = tb.code.replace("( ", "(").replace(" )", ")")
+        bare = code.replace("assert (", "assert ", 1)
+        known = {index for index, _, _ in tb.matched}
+        for text in dict.fromkeys((code, bare)):
+            for index, captures in self._matcher.match(text):
+                if index not in known:
+                    known.add(index)
+                    tb.matched.append((index, tb.line, captures))
 
     def _await(self, index: int) -> None:
         """A cause was found: from here on, what refutes it is looked for."""

@@ -38,6 +38,13 @@ _FOLD = regex(
     r"call last\):\\{1,8}[nr]|\\n(?: |\\t){0,16}File \\{0,8}\"",
     needs=("call last):\\", "\\n"),
 )
+# In front of what a client asked, which may be anything: a log that somebody wants explained.
+_REQUEST = regex(
+    r"(?:Receive|Finish): obj=|ReqInput\(|Received request \S"
+    r"|\b(?:prompt|messages|content|input_text)\\{0,8}['\"]?[:=] ?\\{0,8}['\"]",
+    needs=("obj=", "ReqInput(", "Received request ", "prompt", "messages", "content", "input_text"),
+)
+_ASKED = ("prompt", "messages", "content", "input_text", "text", "input", "obj", "request")
 _FRAME = regex(r'File (?P<slashes>\\{0,8})"', needs=("File ",))
 _QUOTES = {'"': regex(r'\\.|"'), "'": regex(r"\\.|'")}
 _OPENS = regex(r"(?:^|[^\w)\]])[bu]?$")  # what stands in front of a quote that opens
@@ -56,15 +63,16 @@ def may_hold(text: str) -> bool:
     """Whether there may be lines inside of the text, as a quick look tells."""
     if "\\n" in text and is_folded(text):
         return True
-    first = text[:1]
-    if first == "{" or ('{"' in text and text[-1:] == "}"):
+    if text[:1] == "{" or (text[-1:] == "}" and '{"' in text):
         return True
-    return first in (" ", "\t", '"') and _FIELD.match(text) is not None
+    begins = text[:60].lstrip(" \t")
+    return begins[:1] == '"' and _FIELD.match(text) is not None
 
 
 def is_folded(text: str) -> bool:
-    """Whether a traceback's line ends are written out in the text."""
-    return _FOLD.search(text) is not None
+    """Whether a traceback's line ends are written out in the text, and not in a request's words."""
+    fold = _FOLD.search(text)
+    return fold is not None and _REQUEST.search(text[: min(fold.start(), LONGEST)]) is None
 
 
 def within(text: str) -> Within | None:
@@ -142,7 +150,13 @@ def _strings(record: dict[str, Any]) -> Iterator[str]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, (dict, list)):
-            values += islice(value.values() if isinstance(value, dict) else value, 64)
+            inner = _told(value) if isinstance(value, dict) else value
+            values += islice(inner, 64)
+
+
+def _told(record: dict[str, Any]) -> Iterator[Any]:
+    """The values of a record but for those that hold what a client asked."""
+    return (value for name, value in record.items() if name not in _ASKED)
 
 
 def _parsed(text: str) -> Any:
