@@ -113,3 +113,10 @@ def test_memory_pressure_of_a_serving_engine_stops_nothing() -> None:
         up, "WARNING 07-01 12:02:00 scheduler.py:1] Sequence group 7 is preempted by RECOMPUTE"
     )
     assert d.outcome == "healthy"
+
+
+def test_the_time_of_a_stop_may_stand_in_the_next_line() -> None:
+    quiet = "sglang-1 exited with code 143"
+    late = "2026-07-01T18:00:00.000000000Z sglang-1 exited with code 143"
+    assert found(quiet).outcome == "interrupted"
+    assert found(quiet, late).outcome == "hung"

@@ -100,28 +100,15 @@ _DEATH = _Any(
      "ChildFailedError", "ProcessExitedException: process "),
 )  # fmt: skip
 _PEER_GONE = _Any(
-    (
-        r"gloo/transport/\w+/pair\.cc:\d+\]? *"
-        r"(?:Connection closed by peer|.*Connection reset by peer)",
-        "gloo/transport/",
-    ),
-    (
-        r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
-        "ncclRemoteError",
-        "remote process exited or there was a network error",
-    ),
-    (
-        r"(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|Connection (?:reset|was likely closed))",
-        "Broken pipe",
-        "Connection reset",
-        "Connection was likely closed",
-    ),
-    (
-        r"via c10d key-value store by key .* got error: |DistStoreError: (?:wait timeout|Socket T)",
-        "DistStoreError: Socket T",
-        "DistStoreError: wait timeout",
-        "via c10d key-value store by key ",
-    ),
+    (r"gloo/transport/\w+/pair\.cc:\d+\]? *"
+     r"(?:Connection closed by peer|.*Connection reset by peer)", "gloo/transport/"),
+    (r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
+     "ncclRemoteError", "remote process exited or there was a network error"),
+    (r"(?:recvValue|sendBytes|TCPStore).*(?:Broken pipe|Connection (?:reset|was likely closed))",
+     "Broken pipe", "Connection reset", "Connection was likely closed"),
+    (r"via c10d key-value store by key .* got error: |DistStoreError: (?:wait timeout|Socket T)",
+     "DistStoreError: Socket T", "DistStoreError: wait timeout",
+     "via c10d key-value store by key "),
     "Connection closed by remote peer",
     "socketProgress: Connection closed by remote peer",
     (
@@ -131,7 +118,7 @@ _PEER_GONE = _Any(
         "ConnectionResetError",
         "EOFError",
     ),
-)
+)  # fmt: skip
 _SURVIVOR = _Any(
     *_PEER_GONE.rows,
     (r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting", "unbound_buffer.cc:"),
@@ -337,8 +324,16 @@ _ADVICE = _Any(
     (r"^Possible (?:solutions|suggestions):", "Possible s"), "common cause is the OS OOM killer"
 )
 _TIMEOUT = regex(
-    r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out",
-    needs=(" 124", "DUE TO TIME LIMIT", "timeout: sending signal", "start operation timed out"),
+    r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out"
+    r"|job killed: walltime|TERM_RUNLIMIT",
+    needs=(
+        " 124",
+        "DUE TO TIME LIMIT",
+        "timeout: sending signal",
+        "start operation timed out",
+        "job killed: walltime",
+        "TERM_RUNLIMIT",
+    ),
 )
 _PROBE = regex(
     r"(?:[Ss]tartup|[Ll]iveness|[Rr]eadiness) probe(?: failed|, will be restarted)",

@@ -14,6 +14,7 @@ from triage.core.log.clock import seconds
 from triage.core.log.endings import Ending, is_standstill, is_timeout
 from triage.core.log.evidence import Generation
 from triage.core.log.landmarks import Reached, is_of_each
+from triage.core.log.lines import Line
 from triage.core.log.ranks import members, resolved
 from triage.core.phases import order
 from triage.core.regex import regex
@@ -77,17 +78,22 @@ def waited_in_vain(generation: Generation) -> bool:
     An outer time-out says so itself; else the silence before the stop has to be long for
     the phase. Without times nobody can tell, and somebody just stopped it.
     """
-    stop = next((line for line, _ in generation.of(Ending.STOP)), None)
+    stops = [line for line, _ in generation.of(Ending.STOP)]
     last = generation.timeline.last
-    if stop is None or last is None:
+    if not stops or last is None:
         return False
-    outer = is_timeout(stop.text)
-    said = _CANCELLED.search(stop.text)
-    now, then = seconds(stop.time or (said and said[1])), seconds(last.line.time)
+    outer = any(is_timeout(line.text) for line in stops)
+    now, then = next(filter(None, map(_told_at, stops)), None), seconds(last.line.time)
     if now is None or then is None:
         return outer and last.phase not in _LOADING
     slow = last.phase in _SLOW
     return now - then >= (_OUTER if outer else _SLOW_PATIENCE if slow else _PATIENCE)
+
+
+def _told_at(stop: Line) -> float | None:
+    """When a line about a stop was printed, or says that it happened."""
+    said = _CANCELLED.search(stop.text)
+    return seconds(stop.time or (said and said[1]))
 
 
 def probed_in_vain(generation: Generation, causes: Sequence[Cause], root: Candidate) -> bool:
