@@ -48,16 +48,16 @@ class Rows(Mapping[str, FlagSpec]):
         self._by_name = {row["name"]: row for row in rows}
         self._made: dict[str, FlagSpec] = {}
 
-    def usuals(self, fields: Mapping[str, str]) -> dict[str, tuple[Style, Default]]:
-        """Style and default by field, of flags that are given by field and name."""
-        rows = {field: self._by_name[name] for field, name in fields.items()}
-        return {
-            field: (
-                row.get("style", "value"),
-                tuple(default) if isinstance(default := row.get("default"), list) else default,
-            )
-            for field, row in rows.items()
-        }
+    def styles(self, fields: Mapping[str, str]) -> dict[str, Style]:
+        """Styles by field, of flags that are given by field and name."""
+        rows = self._by_name
+        return {field: rows[name].get("style", "value") for field, name in fields.items()}
+
+    def defaults(self, fields: Mapping[str, str]) -> dict[str, Default]:
+        """Defaults by field, of flags that are given by field and name."""
+        rows = self._by_name
+        found = {field: rows[name].get("default") for field, name in fields.items()}
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
 
     def __getitem__(self, name: str) -> FlagSpec:
         if name not in self._made:

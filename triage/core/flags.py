@@ -181,12 +181,22 @@ class FlagTable:
         return None if found is None else self.specs[found]
 
     @cached_property
-    def usuals(self) -> Mapping[str, tuple[Style, Default]]:
-        """Field -> style and default of its flag."""
+    def styles(self) -> Mapping[str, Style]:
+        """Field -> style of its flag."""
         specs, fields = self.specs, self.fields
         if isinstance(specs, Rows):
-            return specs.usuals(fields)
-        return {field: (specs[name].style, specs[name].default) for field, name in fields.items()}
+            return specs.styles(fields)
+        return {field: specs[name].style for field, name in fields.items()}
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Default]:
+        """Field -> default of its flag, that of a switch False."""
+        specs, fields, styles = self.specs, self.fields, self.styles
+        if isinstance(specs, Rows):
+            found = specs.defaults(fields)
+        else:
+            found = {field: specs[name].default for field, name in fields.items()}
+        return {field: styles[field] != "switch" and default for field, default in found.items()}
 
     def lookup(self, spelling: str, *, suggest: bool = True) -> Lookup:
         """What a spelling means, with or without dashes, `_` for `-` allowed.

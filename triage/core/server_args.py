@@ -188,17 +188,17 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
     """
     values = dump.values
     flags: dict[str, Value] = {}
-    usuals = table.usuals
-    for field, value in values.items():
-        usual = usuals.get(field)
-        if usual is None:
-            continue
-        style, default = usual
-        # Most are the default as it stands in the table.
-        if style == "switch":
-            if value is not True:
-                continue
-        elif value == default and type(value) is type(default):
+    styles, default_of = table.styles, table.defaults.get
+    # Most are the default as it stands in the table.
+    odd = [
+        (field, value, default)
+        for field, value in values.items()
+        if value is not (default := default_of(field, value))
+        and (value != default or type(value) is not type(default))
+    ]
+    for field, value, default in odd:
+        style = styles[field]
+        if style == "switch" and value is not True:
             continue
         if _is_noise(field) or (field in FILLED_IN and value == FILLED_IN[field]):
             continue
@@ -215,12 +215,9 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
 
 def unknown_fields(dump: ServerArgsDump, table: FlagTable) -> tuple[str, ...]:
     """Fields that hold something and are no flag of this table: a fork's, or another version's."""
-    known = table.fields
-    return tuple(
-        name
-        for name, value in dump.values.items()
-        if name not in known and value and not _is_noise(name)
-    )
+    values, known = dump.values, table.fields
+    foreign = [field for field in values if field not in known]
+    return tuple([field for field in foreign if values[field] and not _is_noise(field)])
 
 
 def _is_noise(field: str) -> bool:

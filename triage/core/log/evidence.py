@@ -69,7 +69,7 @@ class Few(Generic[T]):
         return self.first + self.last
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # a frozen one takes three times as long to make
 class Hit:
     """A cause's pattern matched a line outside of any traceback.
 
@@ -116,6 +116,8 @@ class Generation:
     broken: set[str] = field(default_factory=set)  # sources of which a process ended
     pids: dict[int, str] = field(default_factory=dict)  # process -> label of its lines
     _asked: dict[tuple[int, int], int | None] = field(default_factory=dict)
+    _wrapper: str | None = None  # of the last line
+    _span: list[int] = field(default_factory=lambda: [0, 0])  # of its source
 
     def supports(self, cause: int, context: Sequence[str]) -> int | None:
         """The first line that bears out the context of this cause, if any does.
@@ -142,16 +144,21 @@ class Generation:
 
     def seen(self, line: Line) -> None:
         """An interesting line of this rank and source."""
-        if line.rank != "main" and len(self.tags) < _LABELS:
-            self.tags.add(line.rank)
-            if line.rank.startswith("gpu") and (found := _NCCL.match(line.text)) is not None:
-                self.pids[int(found[1])] = line.rank
-        source = source_of(line.wrapper)
-        span = self.spans.get(source)
-        if span is not None:
-            span[1] = line.number
-        elif len(self.spans) < _LABELS:
-            self.spans[source] = [line.number, line.number]
+        rank, wrapper = line.rank, line.wrapper
+        if rank != "main" and len(self.tags) < _LABELS:
+            self.tags.add(rank)
+            if rank.startswith("gpu") and (found := _NCCL.match(line.text)) is not None:
+                self.pids[int(found[1])] = rank
+        if wrapper != self._wrapper:
+            self._wrapper = wrapper
+            self._span = self._span_of(source_of(wrapper), line.number)
+        self._span[1] = line.number
+
+    def _span_of(self, source: str, number: int) -> list[int]:
+        span = self.spans.get(source) or [number, number]
+        if len(self.spans) < _LABELS:
+            self.spans[source] = span
+        return span
 
     def add_hit(self, hit: Hit) -> None:
         """A match on a line of its own."""

@@ -379,8 +379,14 @@ class Marker:
     def __init__(self, literals: Literals) -> None:
         clues = [owners for _, owners in literals.clues]
         self._tables = _Tables(literals, [*clues, ()])  # the last: of no text
+        # What is in the line if a literal of the clue is; made when the clue is first found.
+        self._texts: list[Sequence[bytes] | None] = [
+            (b"",) if [clue] == [literals.texts[n] for n in owners] else None
+            for clue, owners in (*literals.clues, ("", ()))
+        ]
         self._block = b""
-        self._base = self._limit = self._start = self._stop = 0
+        self._base = self._limit = self._stop = 0
+        self._end = 0  # of the line at hand, as the places that are told count
         self._line = b""
         self._clues: set[int] = set()  # in the line at hand
         self._marked = False  # whether that has a literal
@@ -392,37 +398,49 @@ class Marker:
         """The places that follow are counted from `start`, a line's start."""
         self.marks, self.long = [], False
         self._block, self._base, self._limit = block, start, stop
-        self._stop = start - 1
+        self._stop, self._end = start - 1, -1
         self.resume = stop
 
     def found(self, clue: int, _start: int, end: int, _flags: int, _context: object) -> bool:
         """A clue ends here; True if the search shall go on at `resume` instead."""
-        end += self._base
-        if end > self._stop:
-            if len(self.marks) >= _MOST:
-                self.resume = self._stop + 1
-                return True
-            block = self._block
-            self._start = start = block.rfind(b"\n", self._stop + 1, end) + 1 or self._stop + 1
-            self._stop = stop = block.find(b"\n", end, self._limit)
-            if stop - start > LONG:
-                self.resume, self.long = start, True
-                return True
-            self._line = block[start:stop]
-            self._clues, self._marked = set(), False
-        clues = self._clues
-        if clue in clues:
-            return False
-        clues.add(clue)
-        if not self._marked:
-            tables, line = self._tables, self._line
-            for number in tables.owners[clue]:
-                if tables.texts[number] in line:
-                    self._marked = True
-                    seen = _Seen(line, clues, tables)
-                    self.marks.append(Mark(self._start, self._stop, seen, []))
-                    break
+        if end <= self._end:
+            self._clues.add(clue)
+            if self._marked:
+                return False
+        elif self._next(end + self._base):
+            return True
+        else:
+            self._clues = {clue}
+        line = self._line
+        for text in self._texts[clue] or self._split(clue):
+            if text in line:
+                self._marked = True
+                seen = _Seen(line, self._clues, self._tables)
+                stop = self._stop
+                self.marks.append(Mark(stop - len(line), stop, seen, []))
+                return False
         return False
+
+    def _next(self, end: int) -> bool:
+        """Go on to the line with this place; True if that is for another, or enough for now."""
+        block, last = self._block, self._stop + 1
+        if len(self.marks) >= _MOST:
+            self.resume = last
+            return True
+        start = block.rfind(b"\n", last, end) + 1 or last
+        self._stop = stop = block.find(b"\n", end, self._limit)
+        if stop - start > LONG:
+            self.resume, self.long = start, True
+            return True
+        self._end = stop - self._base
+        self._line, self._marked = block[start:stop], False
+        return False
+
+    def _split(self, clue: int) -> Sequence[bytes]:
+        """The literals that the clue is a piece of."""
+        texts = [self._tables.texts[number] for number in self._tables.owners[clue]]
+        self._texts[clue] = texts
+        return texts
 
 
 class LongMarker:

@@ -110,11 +110,11 @@ class Gatherer:
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
-    ) -> None:
-        """One physical line."""
+    ) -> bool:
+        """One physical line; True if the rest of the log is about restarts."""
         if self.over:
             self._later(raw, number)
-            return
+            return True
         said: Reading | None
         known = None if hits or self._foreign else self._repeats.get(raw, offset, number)
         if known is not None:
@@ -126,14 +126,15 @@ class Gatherer:
                 self._repeats.add(raw, line, said)
         else:
             self._parts(raw, offset, number, hits, seen)
-            return
+            return self.over
         lone = said is not None and said.only_kernel and not self.hungry
         if lone and self._reader.only_a_name(raw, seen):
-            return
+            return False
         if seen:
             self._fed = number
         self._line(line, said)
         self.hungry = self._tracebacks.hungry and number - self._fed < _HUNGER
+        return self.over
 
     def _parts(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
@@ -198,7 +199,7 @@ class Gatherer:
             return
         if line.simulated:
             self.simulated = True
-        if self.first_time is None and line.time is not None:
+        if self.first_time is None:
             self.first_time = line.time
         if said is None:
             self._engine(text)
@@ -209,7 +210,7 @@ class Gatherer:
             self.provenance = found["entry"] or self.provenance
             self.refused = found["no"] or self.refused
             return
-        if said.names:
+        if said.names and (self.version is None or self.engine != "sglang"):
             self._engine(text)
         generation.seen(line)
         tb = self._tracebacks.feed(line)
@@ -261,9 +262,10 @@ class Gatherer:
         if self._failed(self.generation):
             self.starts += 1
             self._gone.add(source_of(line.wrapper))
-            self.over = alone
             if alone:
+                self.over = True
                 self._tracebacks = Tracebacks()  # nothing more is read
+                self.frequent, self.awaited = (), (_READY, _DUMP, _VLLM)
             return
         if not alone and source_of(line.wrapper) not in self.generation.broken:
             return

@@ -22,6 +22,7 @@ _DOCKER = b'{"log":"'
 _DOCKER_END = regex(rb'(?P<end>\\n)?","(?:attrs|stream|time)":[^{}]*(?:\{[^{}]*\}[^{}]*)?\}\s*\Z')
 _TAIL = 600  # bytes in which the fields behind a Docker record's text stand
 _LONG = 8000  # bytes; a shorter Docker record without a line end is no piece
+_RECORDS = (b" stdout P ", b" stderr P ", _DOCKER)
 _PATIENCE = 64  # lines of others between two pieces
 
 
@@ -60,6 +61,8 @@ class Joined:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._open: dict[bytes, _Open] = {}
+        self._cut = False  # whether a line had the shape of a runtime's record
+        self._over = False  # whether lines without an awaited literal are left out
 
     @property
     def hungry(self) -> bool:
@@ -73,16 +76,26 @@ class Joined:
 
     @property
     def awaited(self) -> Sequence[bytes]:
-        """As the other."""
-        return self._sink.awaited
+        """As the other; where that wants nothing else, what a runtime's record has, too."""
+        return (*self._sink.awaited, *_RECORDS) if self._over else self._sink.awaited
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
-    ) -> None:
+    ) -> bool | None:
         """One physical line, from the scanner."""
         if not self._open and not raw.startswith(_DOCKER) and raw.find(b" std", 19, 60) < 0:
-            self._sink.take(raw, offset, number, hits, seen)  # as nearly all
-            return
+            # As nearly all.
+            self._over = bool(self._sink.take(raw, offset, number, hits, seen)) and not self._cut
+            return self._over
+        self._over = False
+        self._record(raw, offset, number, hits, seen)
+        return False
+
+    def _record(
+        self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
+    ) -> None:
+        """A line that may be a runtime's record; where there are some, all pieces are wanted."""
+        self._cut = True
         piece = _piece(raw, short=bool(self._open))
         if piece is None or (not piece.more and piece.stream not in self._open):
             wanted = not self._open or self._sink.hungry or bool(seen)

@@ -47,8 +47,8 @@ class Sink(Protocol):
 
     def take(
         self, raw: bytes, offset: int, number: int, hits: Sequence[int], seen: Collection[int]
-    ) -> None:
-        """One line without its LF.
+    ) -> bool | None:
+        """One line without its LF; True if from here on only lines with an awaited text count.
 
         `seen` are the numbers of the finder's literals in it; `hits` are places of
         interest, if the line is long (finder.Mark).
@@ -73,6 +73,7 @@ class Scanner:
         self._near = NEAR  # where lines with frequent literals are taken no more
         self._taken: dict[bytes, int] = {}  # how many were since the last interesting line
         self._told: dict[bytes, int] = {}  # with each frequent literal, in the whole log
+        self._over = False  # only what the sink awaits counts any more
         self._base = 0  # offset of the chunk at hand
         self._number = 0  # lines before `_counted`
         self._counted = 0  # offset
@@ -122,18 +123,32 @@ class Scanner:
 
     def _block(self, block: bytes, start: int, stop: int, base: int) -> None:
         """Search whole lines; each ends with LF, and `base` is the offset of the block."""
-        at = start
+        at, take = start, self._sink.take
         while at < stop:
+            if self._over:
+                at = self._rest(block, at, stop, base)
+                continue
             marks, upto = self._finder.scan(block, at, stop)
             for begin, end, seen, hits in marks:
                 if at < begin:
                     at = self._between(block, at, begin, base)
-                self._count(block, begin, base)
-                self._sink.take(block[begin:end], base + begin, self._number + 1, hits, seen)
+                counted = self._counted - base
+                if begin - counted < FEW:  # as _count does, without a call
+                    if begin > counted:
+                        self._number += block.count(b"\n", counted, begin)
+                        self._counted = base + begin
+                else:
+                    self._count(block, begin, base)
+                over = take(block[begin:end], base + begin, self._number + 1, hits, seen)
                 at = end + 1
                 self._near = base + at + NEAR
-                self._taken.clear()
-            at = self._between(block, at, upto, base)
+                if self._taken:
+                    self._taken.clear()
+                if over:
+                    self._over = True
+                    break
+            else:
+                at = self._between(block, at, upto, base)
 
     def _count(self, block: bytes, at: int, base: int) -> None:
         """Number the lines up to here."""
@@ -162,6 +177,22 @@ class Scanner:
             else:
                 return stop
         return stop
+
+    def _rest(self, block: bytes, at: int, stop: int, base: int) -> int:
+        """Hand on lines with an awaited literal, and no others, as long as these are enough."""
+        sink = self._sink
+        while self._over:
+            found = [block.find(text, at, stop) for text in sink.awaited]
+            place = min([place for place in found if place >= 0], default=stop)
+            if place == stop:
+                return stop
+            start = block.rfind(b"\n", at, place) + 1 or at
+            at = block.find(b"\n", place)
+            self._count(block, start, base)
+            over = sink.take(block[start:at], base + start, self._number + 1, (), ())
+            self._over = bool(over)
+            at += 1
+        return at
 
     def _unmarked(self, block: bytes, at: int, stop: int, base: int) -> int:
         """Hand on lines with a frequent or awaited literal; return where to go on."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from triage.core.diagnosis import Frame
 from triage.core.log.lines import Line
@@ -107,6 +108,16 @@ def wraps_capture(text: str) -> bool:
     return "graph failed:" in text
 
 
+@lru_cache(maxsize=2048)  # ranks fail alike, and so do launches
+def _frame_of(text: str) -> Frame | None:
+    """The frame that the line is, if it is one."""
+    found = _FRAME.match(text)
+    if found is None:
+        return None
+    function = (found[3] or "")[:200]
+    return Frame(file=found[1][:400], line=int(found[2][:9]), function=function)
+
+
 class Tracebacks:
     """Collects tracebacks line by line; `finished` holds them in order of their end.
 
@@ -117,24 +128,27 @@ class Tracebacks:
     def __init__(self) -> None:
         self.finished: list[Traceback] = []
         self.woven: set[str] = set()  # ranks whose tracebacks took turns line by line
+        self.hungry = False  # whether the next line may belong to a traceback
         self._streams: dict[str, _Stream] = {}
-
-    @property
-    def hungry(self) -> bool:
-        """Whether the next line may belong to a traceback."""
-        for stream in self._streams.values():  # noqa: SIM110  asked for each line
-            if stream.open or stream.tail or stream.dump:
-                return True
-        return False
+        self._busy: set[str] = set()  # those that are hungry
 
     def feed(self, line: Line) -> Traceback | None:
         """The traceback that the line belongs to, or None."""
-        stream = self._streams.get(line.wrapper)
+        wrapper = line.wrapper
+        stream = self._streams.get(wrapper)
         if stream is None:
             if len(self._streams) >= _OPEN:
                 self._streams.clear()
-            stream = self._streams[line.wrapper] = _Stream(self.finished, self.woven)
-        return stream.feed(line)
+                self._busy.clear()
+            stream = self._streams[wrapper] = _Stream(self.finished, self.woven)
+        found = stream.feed(line)
+        if stream.open or stream.tail or stream.dump:
+            self._busy.add(wrapper)
+            self.hungry = True
+        elif self.hungry:
+            self._busy.discard(wrapper)
+            self.hungry = bool(self._busy)
+        return found
 
     def close(self) -> tuple[Traceback, ...]:
         """The tracebacks that never reached their exception line."""
@@ -142,6 +156,8 @@ class Tracebacks:
         for stream in self._streams.values():
             stream.end_dump()
         self._streams.clear()
+        self._busy.clear()
+        self.hungry = False
         return tuple(left)
 
 
@@ -161,6 +177,11 @@ class _Stream:
 
     def feed(self, line: Line) -> Traceback | None:
         text, grouped = line.text, False
+        if line.headed and self.dump is None and HEAD not in text:  # as most are
+            if self.open and line.number - self.open[-1].last > _IDLE:
+                self.open.clear()
+            self.tail, self._above = None, line
+            return None
         if text[:1] in _EDGES and text.lstrip()[:1] in _BARS and (group := _GROUP.match(text)):
             text, grouped = text[group.end() :], True
         if self.dump is not None and self._in_dump(text):
@@ -178,7 +199,7 @@ class _Stream:
             self.tail = None
             self._link = "cause" if text.startswith(CAUSE) else "context"
             return None
-        if (frame := _FRAME.match(text)) is not None:
+        if ", line " in text and (frame := _frame_of(text)) is not None:
             return self._frame(line, frame)
         if self.open:
             return self._inside(line, text)
@@ -247,14 +268,14 @@ class _Stream:
         self.open.append(tb)
         return tb
 
-    def _frame(self, line: Line, found: re.Match[str]) -> Traceback:
+    def _frame(self, line: Line, frame: Frame) -> Traceback:
         self.tail = None
         if not self.open:  # the file begins inside a traceback
             tb = Traceback(line.rank, line.wrapper, line.number, "", time=line.time)
             tb.headless = True
             self.open.append(tb)
         tb = self.open[-1]
-        tb.add(Frame(file=found[1][:400], line=int(found[2][:9]), function=(found[3] or "")[:200]))
+        tb.add(frame)
         tb.code, tb.last = "", line.number
         return tb
 
