@@ -196,8 +196,8 @@ def changed_flags(dump: ServerArgsDump, table: FlagTable) -> dict[str, Value]:
         if value is not (default := default_of(field, value))
         and (value != default or type(value) is not type(default))
     ]
-    for field, value, default in odd:
-        style = styles[field]
+    for field, value, _ in odd:
+        style, default = styles[field], default_of(field)
         if style == "switch" and value is not True:
             continue
         if _is_noise(field) or (field in FILLED_IN and value == FILLED_IN[field]):

@@ -141,7 +141,11 @@ class Tracebacks:
                 self._streams.clear()
                 self._busy.clear()
             stream = self._streams[wrapper] = _Stream(self.finished, self.woven)
-        found = stream.feed(line)
+        if line.headed and stream.dump is None and HEAD not in line.text:  # as most are
+            stream.record(line)
+            found = None
+        else:
+            found = stream.feed(line)
         if stream.open or stream.tail or stream.dump:
             self._busy.add(wrapper)
             self.hungry = True
@@ -177,11 +181,6 @@ class _Stream:
 
     def feed(self, line: Line) -> Traceback | None:
         text, grouped = line.text, False
-        if line.headed and self.dump is None and HEAD not in text:  # as most are
-            if self.open and line.number - self.open[-1].last > _IDLE:
-                self.open.clear()
-            self.tail, self._above = None, line
-            return None
         if text[:1] in _EDGES and text.lstrip()[:1] in _BARS and (group := _GROUP.match(text)):
             text, grouped = text[group.end() :], True
         if self.dump is not None and self._in_dump(text):
@@ -191,7 +190,7 @@ class _Stream:
         if HEAD in text:
             return self._begin(line, text[: text.index(HEAD)].strip(), grouped=grouped)
         if line.headed:
-            self.tail, self._above = None, line
+            self.record(line)
             return None
         if DUMPED in text and (dump := _DUMP.match(text)) is not None:
             return self._begin_dump(line, mine=dump["current"] != "Thread")
@@ -210,6 +209,12 @@ class _Stream:
         if text:
             self._above = line
         return None
+
+    def record(self, line: Line) -> None:
+        """A line that starts a record, and no traceback."""
+        if self.open and line.number - self.open[-1].last > _IDLE:
+            self.open.clear()
+        self.tail, self._above = None, line
 
     def _begin_dump(self, line: Line, *, mine: bool) -> Traceback | None:
         """The interpreter dies, or a watchdog asks it, and prints the stack of a thread."""
