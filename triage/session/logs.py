@@ -6,6 +6,7 @@ Not: matching (triage.core.log.diagnose) or wording (triage.render).
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -170,14 +171,17 @@ def _diagnose(
         chunks = unpacked(chunks, name)
         first = b"".join(islice(chunks, 1))
         chunks = chain((first,), chunks)
-    return diagnose(
-        chunks,
-        causes() if known is None else known,
-        source=name,
-        outcome=outcome,
-        table=flag_table(),
-        finder=finder(len(first)),
-    )
+    causes_ = causes() if known is None else known
+    how, table = finder(len(first)), flag_table()
+    # A short log leaves nothing that only the collector could free: it is asked afterwards.
+    collects = len(first) < _CHUNK and gc.isenabled()
+    if collects:
+        gc.disable()
+    try:
+        return diagnose(chunks, causes_, source=name, outcome=outcome, table=table, finder=how)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _start(read: Callable[[int], bytes]) -> bytes:
