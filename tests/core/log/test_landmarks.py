@@ -97,6 +97,17 @@ def test_a_second_load_is_the_draft_models() -> None:
     assert seen.phases == {"main": "draft-worker-init"}
 
 
+def test_ranks_that_load_at_once_without_tags_load_no_draft() -> None:
+    seen = timeline(
+        "[2026-07-01 12:00:00] Load weight begin.",
+        "[2026-07-01 12:00:00] Load weight begin.",
+        "Loading safetensors checkpoint shards:   0% Completed | 0/2 [00:00<?, ?it/s]",
+        "[2026-07-01 12:00:01] Load weight begin.",
+        "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:00<?, ?it/s]",
+    )
+    assert seen.phases == {"main": "weight-load"}
+
+
 def test_all_ranks_warm_up_once_the_http_server_is_up() -> None:
     seen = timeline(
         "[2026-07-01 12:00:00 TP1] Tree cache initialized: x",

@@ -142,7 +142,7 @@ class Timeline:
         """The line is a landmark of this phase."""
         if len(self.phases) >= _RANKS and line.rank not in self.phases:
             return
-        if line.text.startswith("Load weight begin"):
+        if line.text.startswith("Load weight begin") and not self._loads_with_others(line.rank):
             self._loads[line.rank] = self._loads.get(line.rank, 0) + 1
         if phase in ("model-construct", "weight-load") and self._loads.get(line.rank, 0) > 1:
             phase = "draft-worker-init"
@@ -157,6 +157,14 @@ class Timeline:
             ranks = ranks or [line.rank]
         for rank in ranks:
             self._reach(rank, phase, line)
+
+    def _loads_with_others(self, rank: str) -> bool:
+        """Whether lines have lost their tags, and another rank begins to load as one has begun.
+
+        A draft is loaded once the target is: its line comes behind the end of a load.
+        """
+        begun = rank == "main" and self._loads.get(rank, 0) > 0
+        return begun and self.phases.get(rank) in ("model-construct", "weight-load")
 
     def _reach(self, rank: str, phase: str, line: Line) -> None:
         if phase != "weight-load" or "Completed" not in line.text:
