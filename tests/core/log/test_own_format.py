@@ -20,6 +20,7 @@ FORMS = {
     "level-in-front": "[{level}] 2026-07-01 12:00:{s:02} [TP{rank}] {text}",
     "dashes": "2026-07-01 12:00:{s:02},123 - {level} - TP{rank} - {text}",
     "collector-and-name": "2026-07-01T12:00:{s:02}.123Z {level} node sglang[412] (TP{rank}) {text}",
+    "place": "2026-07-01T12:00:{s:02}.123456Z  {level} runner.step_{s}: TP{rank} {text}",
     "glog": "{level[0]}0701 12:00:{s:02}.123456 TP{rank} scheduler.py:{s}] {text}",
 }
 RECORDS = FORMS | {  # its tracebacks stand within a record

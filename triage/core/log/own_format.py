@@ -32,6 +32,7 @@ _NATIVE = regex(
 _TAIL = regex(rf"(?P<ahead>.*?)(?P<tag>[\[(<{{]?\b{_TAG}[\])>}}]?)(?P<behind>.*)")
 _PART = regex(
     r"(?P<level>\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b)|(?P<file>[\w./-]+\.py\b)"
+    r"|(?P<place>\b[A-Za-z_]\w*(?:\.[\w<>]+)+)"
     r"|(?P<letter>\b[DIWEF](?=\d{4}))|(?P<number>\d+)|(?P<gap>\s+)|(?P<text>[^\s\w]+|[A-Za-z_]+)"
 )
 
@@ -82,6 +83,8 @@ def _loose(text: str) -> str:
             out.append("[A-Z]{4,8}")
         elif part["file"]:
             out.append(r"[\w./-]{1,80}\.py")
+        elif part["place"]:
+            out.append(r"[\w.<>]{1,80}")
         elif part["letter"]:
             out.append("[A-Z]")
         elif part["number"]:
