@@ -157,3 +157,10 @@ def test_all_ranks_warm_up_once_the_http_server_is_up() -> None:
 )  # fmt: skip
 def test_the_innermost_telling_frame_proves_the_phase(places: tuple[str, ...], phase: str) -> None:
     assert proven_phase(frames(*places)) == phase
+
+
+def test_without_tags_a_second_ranks_load_is_no_draft() -> None:
+    begin, end = "Load weight begin. avail mem=1", "Load weight end. type=X"
+    assert timeline(begin, begin).phases["main"] == "model-construct"
+    assert timeline(begin, begin, end).phases["main"] == "kv-pool-init"
+    assert timeline(begin, end, begin).phases["main"] == "draft-worker-init"
