@@ -283,8 +283,8 @@ def visible_devices(facts: Facts) -> Iterator[Hit]:
     sound="no process holds memory of the GPUs",
     breaks="weights or the KV cache do not fit, or the ranks are unequal",
     source="https://github.com/sgl-project/sglang/issues/1463",
-    prevents=("weight-oom", "kv-pool-no-room", "gpu-memory-unbalanced", "vllm-startup-free-memory",
-              "device-busy"),
+    prevents=("gpu-occupied", "weight-oom", "kv-pool-no-room", "gpu-memory-unbalanced",
+              "vllm-startup-free-memory", "device-busy"),
 )  # fmt: skip
 def gpu_memory_held(facts: Facts) -> Iterator[Hit]:
     """Memory in use before the launch, and by whom; an error where the launch wants it."""
