@@ -444,13 +444,9 @@ def _own_name(word: str) -> str:
 def _guess(explicit: str | None, values: Sequence[str]) -> tuple[Value, int]:
     if explicit is not None:
         return explicit, 0
-    match values:
-        case []:
-            return True, 0
-        case [one]:
-            return one, 1
-        case _:
-            return tuple(values), len(values)
+    if not values:
+        return True, 0
+    return values[0] if len(values) == 1 else tuple(values), len(values)
 
 
 def _is_number(text: str, kind: str) -> bool:
@@ -480,22 +476,16 @@ def _value(key: str, given: object, style: Style | None, *, negated: bool = Fals
             if style in (None, "optional-value"):
                 return given or None
             text = "true" if given else "false"
-        case str() | int() | float():
-            text = str(given)
         case dict():
             text = _json(given)
         case list() | tuple() if style in ("list", None):
-            items = tuple(item if isinstance(item, str) else _text(item) for item in given)
+            items = tuple(_json(i) if isinstance(i, dict | list) else str(i) for i in given)
             return items[0] if style is None and len(items) == 1 else items
         case list() | tuple():
             text = _json(given)
         case _:
             text = str(given)
     return (text,) if style == "list" else text
-
-
-def _text(item: object) -> str:
-    return _json(item) if isinstance(item, dict | list) else str(item)
 
 
 def _json(value: object) -> str:

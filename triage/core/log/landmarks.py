@@ -137,7 +137,6 @@ class Timeline:
     steps: list[Reached] = field(default_factory=list)
     last: Reached | None = None
     _loads: dict[str, int] = field(default_factory=dict)
-    _loaded: set[str] = field(default_factory=set)
 
     def mark(self, line: Line, phase: str) -> None:
         """The line is a landmark of this phase."""
