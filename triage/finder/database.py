@@ -13,6 +13,7 @@ from typing import Any
 import hyperscan
 
 from triage.core.log.finder import Literals, LongMarker, Mark, Marker, Plain
+from triage.finder.lines import Lines
 
 try:
     from stringzilla import bytesum, translate
@@ -40,6 +41,7 @@ class Database:
         self._every: hyperscan.Database | None = None  # all literals, for long lines
         self._plain = Plain(literals)
         self._long = 0  # lines so far
+        self._lines = Lines(self._texts)
         self._one = threading.Lock()  # launches at the same time share scratch space and marker
 
     def close(self) -> None:
@@ -61,6 +63,11 @@ class Database:
         return ones
 
     def _marks(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
+        if self._lines.pays(stop - start):
+            return self._lines.marks(block, start, stop, self._searched), stop
+        return self._searched(block, start, stop)
+
+    def _searched(self, block: bytes, start: int, stop: int) -> tuple[list[Mark], int]:
         marker = self._marker
         marker.begin(block, start, stop)
         if self._clues is not None:

@@ -7,7 +7,7 @@ Not: what is said of a failure (failure.py); reading files, launching, or printi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from triage.core.causes import Cause
 from triage.core.diagnosis import Diagnosis, Explained, Step
@@ -226,13 +226,15 @@ def _facts(
         refused=gatherer.refused,
         config=config,
         effective=effective_of(dump, table, config),
-        timeline=tuple(
-            Step(
-                rank=reached.rank,
-                phase=reached.phase,
-                line=reached.line.number,
-                seconds=elapsed(gatherer.first_time, reached.line.time),
-            )
-            for reached in generation.timeline.steps[:_STEPS]
-        ),
+        timeline=tuple(_steps(generation, gatherer.first_time)),
     )
+
+
+def _steps(generation: Generation, first: str | None) -> Iterator[Step]:
+    """The landmarks; those of ranks that came along together have one time."""
+    time, since = None, None
+    for reached in generation.timeline.steps[:_STEPS]:
+        line = reached.line
+        if line.time != time:
+            time, since = line.time, elapsed(first, line.time)
+        yield Step(rank=reached.rank, phase=reached.phase, line=line.number, seconds=since)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 
 from triage.core.causes import Role
 from triage.core.log import endings, landmarks, partial, restarts
@@ -407,6 +408,7 @@ class Gatherer:
             generation.broken.add(source_of(tb.wrapper))
 
 
+@lru_cache(maxsize=128)  # of an engine that names no version, many lines are looked through
 def _version(text: str) -> str | None:
     """The version of an engine that the line names behind its name, if any."""
     small = text.lower()

@@ -234,6 +234,7 @@ class Matcher:
         self._benign_needs = table.harmless
         self._by_need: dict[str, list[int]] = {}  # of those; made when a line has one
         self._near = table.near
+        self._refuting: dict[int, tuple[bytes, ...]] = {}  # made when a line shows the cause
         self._absent: dict[int, list[int]] = {}
         for cause, number in table.absent:
             self._absent.setdefault(cause, []).append(number)
@@ -289,8 +290,12 @@ class Matcher:
 
     def refuting(self, cause: int) -> tuple[bytes, ...]:
         """Literals of the lines that refute a cause: it holds only if none follows."""
-        found = (self._patterns[number].needs for number in self._absent.get(cause, ()))
-        return tuple(text.encode() for needs in found for text in needs)
+        if cause not in self._absent:
+            return ()
+        if cause not in self._refuting:
+            found = (self._patterns[number].needs for number in self._absent[cause])
+            self._refuting[cause] = tuple(text.encode() for needs in found for text in needs)
+        return self._refuting[cause]
 
     def doubts(self, text: str) -> bool:
         """Whether the line may say of any cause that it does not hold."""
