@@ -47,7 +47,8 @@ def test_lines_that_are_looked_up_have_the_marks_of_a_search(
         given += len(block)
         told = _plainly(known.marks(block, 7, len(block), search))
         assert told == _plainly(finder.scan(block, 7, len(block))[0])
-    assert sum(searched) < given * 3 / 4  # long and dated lines are not remembered
+    # Long and dated lines are not remembered, and heads not told apart if a literal may be in one.
+    assert sum(searched) < given * (0.75 if words == WORDS else 1)
 
 
 def test_few_bytes_and_many_are_searched() -> None:
