@@ -23,7 +23,9 @@ Ints = NDArray[np.int64]
 # How often a cause takes 1, 2 or 3 flags; `Space.large` says it of four.
 SIZES = (0.412, 0.443, 0.145, 0.0)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
-EVEN = 0.2  # share of the even prior in a prior that suspects some flags
+# A suspicion is right about most of its flags, or wrong about all: so it weighs by its third
+# power, beside a share of the even prior that stands for its being wrong.
+SHARP, EVEN = 4.0, 0.4
 PAIR = 2
 GENERATORS = len(SIZES) + 1
 
@@ -86,7 +88,7 @@ def candidates_of(space: Space) -> Candidates:
 
 def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Floats:
     """The prior: shares by size, inside one size by suspicion with an even part mixed in."""
-    factor = np.array([np.prod([space.suspicion[j] for j in chosen]) for chosen in sets])
+    factor = np.array([np.prod([space.suspicion[j] ** SHARP for j in chosen]) for chosen in sets])
     shares = [*((1 - space.large) * share for share in SIZES[:-1]), space.large]
     prior = np.zeros(len(sets))
     for size, share in enumerate(shares, start=1):

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from triage.core.phases import PHASES, order
-from triage.core.search.candidates import EVEN, Candidates, Floats, Ints, candidates_of
+from triage.core.search.candidates import Candidates, Floats, Ints, candidates_of
 from triage.core.search.evidence import STARTED, Evidence
 from triage.core.search.space import Space
 from triage.core.trials import Noise
@@ -33,6 +33,7 @@ _REST = 0.10
 # A flag at which a diagnosis points first, against one at which it does not; the second one
 # half as much, and so on down to the least.
 SUSPECTED, LEAST_SUSPECTED = 6.0, 1.5
+EVEN = 0.2  # share of the prior without a diagnosis in one with it
 HINTED, STEP = 120.0, 4.0  # the level that a message asks for, and how fast it falls off
 HINT_LIES = 0.1  # share of the even prior where a message asks for a value
 STRAY = 0.002  # a launch shows a failure that none of its causes brings; with noise only

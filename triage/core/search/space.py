@@ -21,7 +21,7 @@ Keys = frozenset[str]
 # How often a cause takes four flags. Public reports name one or two nearly always; who
 # searches a cause itself pays for a large one with many launches, so there it is weighed more;
 # less so among fewer than MANY flags, where a large one is soon found.
-RARE, LARGE, MANY = 0.03, 0.10, 12
+RARE, LARGE, MANY = 0.03, 0.20, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
