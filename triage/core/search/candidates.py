@@ -23,9 +23,10 @@ Ints = NDArray[np.int64]
 # How often a cause takes 1, 2 or 3 flags; `Space.large` says it of four.
 SIZES = (0.412, 0.443, 0.145, 0.0)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
-# A suspicion is right about most of its flags, or wrong about all: so it weighs by its third
-# power, beside a share of the even prior that stands for its being wrong.
-SHARP, EVEN = 4.0, 0.4
+# A suspicion is right about most of its flags, or wrong about all: so it weighs by its fourth
+# power, beside a share of the even prior that stands for its being wrong; a larger one among
+# many flags, where to be misled costs most.
+SHARP, EVEN, EVEN_BY_FLAG, MOST_EVEN = 4.0, 0.2, 0.025, 0.6
 PAIR = 2
 GENERATORS = len(SIZES) + 1
 
@@ -90,11 +91,12 @@ def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Floats:
     """The prior: shares by size, inside one size by suspicion with an even part mixed in."""
     factor = np.array([np.prod([space.suspicion[j] ** SHARP for j in chosen]) for chosen in sets])
     shares = [*((1 - space.large) * share for share in SIZES[:-1]), space.large]
+    even = min(MOST_EVEN, EVEN + EVEN_BY_FLAG * space.n)
     prior = np.zeros(len(sets))
     for size, share in enumerate(shares, start=1):
         own = count == size
         if own.any():
             weighted = factor[own] / factor[own].sum()
-            prior[own] = share * ((1 - EVEN) * weighted + EVEN / own.sum())
+            prior[own] = share * ((1 - even) * weighted + even / own.sum())
     total = prior.sum()
     return prior / total if total else prior
