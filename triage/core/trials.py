@@ -61,8 +61,9 @@ class Problem:
     says how much likelier than others an item is to be part of a cause, 1 if it is
     not named; it is mixed with an even prior, so it costs launches if it misleads, and
     never the answer. `goal`: best, first or all. `stop`: "proved" goes on until every
-    better configuration holds a set that failed; "97%" until that is so likely under
-    the model. `audit` launches what "adding a flag never repairs" would rule out.
+    better configuration holds a set that failed, and launches besides what is likely
+    to start though it holds one; "97%" goes on until that is so likely under the model.
+    `audit` launches what "adding a flag never repairs" would rule out.
     """
 
     name: str

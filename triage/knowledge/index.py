@@ -19,6 +19,13 @@ from triage.knowledge.written import CAUSES, FLAGS, INDEX, encode, encode_flags
 CASES = Path(__file__).parents[2] / "fixtures/cases"  # of a checkout; an install has none
 
 
+def _write(path: Path, text: str) -> None:
+    """By rename: who has the old file open reads parts of it later."""
+    new = path.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
 def main() -> int:
     """Write the files; say what is wrong with one that cannot be read."""
     try:
@@ -27,8 +34,8 @@ def main() -> int:
     except TriageError as error:
         sys.stderr.write(f"{error.message}\n")
         return error.exit_code
-    INDEX.write_text(encode(causes, FIXED), encoding="utf-8")
-    FLAGS.write_text(encode_flags(flags, old), encoding="utf-8")
+    _write(INDEX, encode(causes, FIXED))
+    _write(FLAGS, encode_flags(flags, old))
     if CASES.is_dir():
         write_seen(CASES)
     sys.stderr.write(f"{len(causes)} causes, {len(flags)} flag tables\n")

@@ -113,7 +113,7 @@ def test_of_two_ranks_the_one_without_the_next_landmark_is_named() -> None:
     assert (d.outcome, d.phase, d.ranks, d.confidence) == ("hung", "dist-init", ("TP1",), "low")
     assert d.root is not None
     assert (d.root.line, d.root.rank) == (3, "TP1")
-    assert d.title.endswith("TP1 has not come to what TP0 prints in line 4")
+    assert d.title.endswith("TP1 has not come to what TP0 prints (line 4)")
 
 
 def test_of_two_ranks_a_line_that_the_first_prints_for_both_tells_nothing() -> None:

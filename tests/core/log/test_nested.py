@@ -168,3 +168,24 @@ def test_what_a_client_asks_is_no_failure_of_the_server(request_log: str) -> Non
     ready = b"[2026-07-01 12:00:00] The server is fired up and ready to roll!\n"
     found = diagnose([BEFORE + ready + request_log.encode() + b"\n"], load_causes())
     assert found.outcome == "healthy"
+
+
+@pytest.mark.parametrize(
+    "names", [("timestamp", "level", "message"), ("Timestamp", "SeverityText", "Body")]
+)
+def test_a_collector_that_sends_each_line_with_a_level_keeps_tracebacks_whole(
+    names: tuple[str, str, str],
+) -> None:
+    said = (RECORD + SAID).rstrip().splitlines()
+    lines = [json.dumps(dict(zip(names, (STAMP, "info", line), strict=True))) for line in said]
+    d = diagnose([("\n".join(lines) + "\n").encode()], load_causes())
+    assert d.root is not None
+    assert "prepare_for_decode" in d.root.text
+    assert (d.outcome, d.root.rank) == ("failed", "TP3")
+
+
+def test_the_line_of_an_exception_alone_ends_no_watched_launch_though_it_has_a_level() -> None:
+    live = Live(load_causes())
+    record = {"level": "error", "message": "RuntimeError: CUDA error: out of memory"}
+    live.feed((json.dumps(record | {"timestamp": STAMP}) + "\n").encode())
+    assert live.fatal_line == 0

@@ -6,6 +6,7 @@ import pytest
 
 from triage.core.diagnosis import Diagnosis
 from triage.core.log.diagnose import diagnose
+from triage.core.log.live import Live
 from triage.knowledge.stored import load_causes
 
 ARGS = "[2026-07-01 12:00:00] server_args={'model_path': '/models/x', 'tp_size': 4}\n"
@@ -120,3 +121,27 @@ def test_the_time_of_a_stop_may_stand_in_the_next_line() -> None:
     late = "2026-07-01T18:00:00.000000000Z sglang-1 exited with code 143"
     assert found(quiet).outcome == "interrupted"
     assert found(quiet, late).outcome == "hung"
+
+
+HELPERS = (
+    "start.sh: line 12:   345 Terminated              nvidia-smi dmon > gpu.log",
+    "init-1 exited with code 143",
+)
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+def test_a_helper_that_was_ended_hides_no_failure(helper: str) -> None:
+    death = "RuntimeError: Rank 0 scheduler died during initialization (exit code: -9)."
+    assert found(helper, death).outcome == "failed"
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+def test_a_helper_that_was_ended_does_not_blind_who_watches(helper: str) -> None:
+    live = Live(())
+    exception = (
+        "[2026-07-01 12:00:51 TP0] Scheduler hit an exception: Traceback (most recent call last):"
+    )
+    live.feed(f"{ARGS}{BEGIN}{helper}\n".encode())
+    assert live.fatal_line == 0
+    live.feed(f"{exception}\n".encode())
+    assert live.fatal_line == 7

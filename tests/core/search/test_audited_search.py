@@ -12,12 +12,13 @@ from bench.search.cells import AUDIT, LIKELY, PROVED
 from bench.search.landscape import Fault, Landscape, Shape, draw
 from bench.search.ours import Ours
 from bench.search.play import Oracle, Played, judge, play
-from bench.search.problem import entry_of, problem_of
+from bench.search.problem import entry_of, mask_of, problem_of
 from triage.core.search import plan
 from triage.core.search.belief import belief_of
 from triage.core.search.chance import chances
 from triage.core.search.journal import read_journal
-from triage.core.trials import Entry, Problem, Trial
+from triage.core.search.plan import next_trials
+from triage.core.trials import Done, Entry, Problem, Trial
 
 REPAIRED = Shape(n=8, causes=2, repaired=0.6)
 MISSED = (1060, 1063, 1105)  # three causes; the same
@@ -148,3 +149,27 @@ def _play(strategy: Ours, landscape: Landscape, goal: str) -> Played:
 
 def _oracle(landscape: Landscape) -> Oracle:
     return Oracle(landscape, random.Random(0))
+
+
+def test_a_proof_stands_though_the_budget_has_no_launch_for_what_it_can_do_without() -> None:
+    one = draw(Shape(n=8, causes=2), 1005)
+    problem = problem_of(one, "best", stop="proved")
+    wanted = Trial(items=problem.keys(), why="")
+    journal = [
+        entry_of(1, Trial(items=frozenset(), why=""), one.launch(0)),
+        entry_of(2, wanted, one.launch(one.full)),
+    ]
+    while True:
+        step = next_trials(problem, journal)
+        assert not isinstance(step, Done), "this landscape is drawn to have such a launch"
+        if step[0].why.startswith("It holds a set that failed"):
+            break
+        mask = mask_of(one, step[0].items)
+        journal.append(entry_of(len(journal) + 1, step[0], one.launch(mask)))
+    assert "%" not in step[0].why, "what is believed holds no repair, so it foretells nothing"
+    assert next_trials(problem, journal, 3) == step, "nothing is open beside it"
+    spent = sum(entry.seconds for entry in journal)
+    for tight in (replace(problem, budget_trials=len(journal)), replace(problem, budget_s=spent)):
+        done = next_trials(tight, journal)
+        assert isinstance(done, Done)
+        assert (done.reason, done.level) == ("found", "proved")

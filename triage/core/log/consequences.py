@@ -63,7 +63,8 @@ def teardown(
     """Lines of the shutdown itself, after the root."""
     start = root.line if root else min(cascade, default=0)
     numbers = {line.number for line, _ in generation.of(Ending.TEARDOWN)}
-    numbers |= {line.number for line, _ in generation.of(Ending.STOP)}
+    for kind in (Ending.STOP, Ending.SIGNALLED):
+        numbers |= {line.number for line, _ in generation.of(kind)}
     numbers |= {
         hit.line.number for hit in generation.all_hits() if causes[hit.cause].role is Role.TEARDOWN
     }

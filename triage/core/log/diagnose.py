@@ -152,7 +152,7 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
     fatal = root is not None and root.strength == 0
     if ready and not fatal and not _died(generation, after=generation.ready):
         return "healthy"
-    stopped_first = 0 < generation.stop < root.line if root is not None else False
+    stopped_first = 0 < generation.told_to_end < root.line if root is not None else False
     if root is not None and not (stopped_first and root.communication):
         return "failed"
     from triage.core.log.hang import stands_still, waited_in_vain  # noqa: PLC0415  as above
@@ -163,7 +163,7 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
         return "failed"
     if _is_up(generation):
         return "healthy"
-    if generation.stop or _signalled([line.text for line, _ in generation.of(Ending.DEATH)]):
+    if generation.told_to_end or _signalled([line.text for line, _ in generation.of(Ending.DEATH)]):
         return "hung" if waited_in_vain(generation) else "interrupted"
     return "hung" if gatherer.engine != "unknown" or generation.timeline.last else "empty"
 

@@ -24,6 +24,7 @@ class Ending(Enum):
     SURVIVOR = "survivor"  # a rank notices that another is gone, or waits in vain for it
     TEARDOWN = "teardown"  # the shutdown itself
     STOP = "stop"  # somebody asked the server to stop
+    SIGNALLED = "signalled"  # a process ended as it was told to: the server, or a helper beside it
     FATAL = "fatal"  # the process cannot go on, and the line says why
     ABORT = "abort"  # the process ends in native code: the reason may stand above
     TROUBLE = "trouble"  # a library's error; it may be the reason if nothing else is
@@ -380,7 +381,7 @@ LITERALS = frozenset(
     )
 )  # fmt: skip
 _ORDER = (
-    (Ending.STOP, _SIGNALLED),
+    (Ending.SIGNALLED, _SIGNALLED),
     (Ending.DEATH, _DEATH),
     (Ending.FATAL, _FATAL),
     (Ending.STOP, _STOP),

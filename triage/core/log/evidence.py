@@ -108,6 +108,7 @@ class Generation:
     readies: dict[str, int] = field(default_factory=dict)  # source -> line of its last ready
     joined: int = 0  # line by which a node other than the first says that its ranks are up
     stop: int = 0
+    signalled: int = 0  # first line of a process that was told to end, maybe beside the server
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     woven: set[str] = field(default_factory=set)  # ranks whose tracebacks took turns
     tags: set[str] = field(default_factory=set)
@@ -118,6 +119,11 @@ class Generation:
     _asked: dict[tuple[int, int], int | None] = field(default_factory=dict)
     _wrapper: str | None = None  # of the last line
     _span: list[int] = field(default_factory=lambda: [0, 0])  # of its source
+
+    @property
+    def told_to_end(self) -> int:
+        """The first line by which the server, or a process that may be it, was told to end."""
+        return self.stop or self.signalled
 
     def supports(self, cause: int, context: Sequence[str]) -> int | None:
         """The first line that bears out the context of this cause, if any does.
@@ -147,7 +153,8 @@ class Generation:
         rank, wrapper = line.rank, line.wrapper
         if rank != "main" and len(self.tags) < _LABELS:
             self.tags.add(rank)
-            if rank.startswith("gpu") and (found := _NCCL.match(line.text)) is not None:
+            few = rank.startswith("gpu") and len(self.pids) < _LABELS
+            if few and (found := _NCCL.match(line.text)) is not None:
                 self.pids[int(found[1])] = rank
         if wrapper != self._wrapper:
             self._wrapper = wrapper
@@ -209,6 +216,10 @@ class Generation:
 
     def add_ending(self, kind: Ending, line: Line, phase: str) -> None:
         """A line that belongs to the end of a launch."""
+        if kind is Ending.STOP:
+            self.stop = self.stop or line.number
+        elif kind is Ending.SIGNALLED:
+            self.signalled = self.signalled or line.number
         self.endings.setdefault(kind, Few()).add((line, phase))
         if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT) or is_end(line.text):
             self.broken.add(source_of(line.wrapper))

@@ -179,7 +179,7 @@ def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) ->
         return End("")
     end = end_of_server(known.exit_code)
     # Who lost a peer, was asked to stop or was refused by a simulation ends for another's reason.
-    foreign = diagnosis.cascade or generation.stop or diagnosis.refused
+    foreign = diagnosis.cascade or generation.told_to_end or diagnosis.refused
     return replace(end, how="") if foreign else end
 
 
@@ -231,7 +231,7 @@ def _stop(generation: Generation) -> Stop | None:
 
     told = [
         (line.number, line.text)
-        for kind in (Ending.STOP, Ending.DEATH)
+        for kind in (Ending.STOP, Ending.SIGNALLED, Ending.DEATH)
         for line, _ in generation.of(kind)
     ]
     asked = [tb for tb in generation.tracebacks if tb.exception in STOPPED_BY]

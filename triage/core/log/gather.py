@@ -218,7 +218,7 @@ class Gatherer:
         if len(self._tracebacks.finished) > self._taken:
             self._collect()
         if tb is None:
-            if said.event or generation.stop or generation.broken:
+            if said.event or generation.told_to_end or generation.broken:
                 self._record(line, said)
         else:
             self._fed = line.number
@@ -240,7 +240,7 @@ class Gatherer:
         """The resolved arguments: a second dump of the same launch is a restart."""
         name = launch_name(line)
         source = source_of(line.wrapper)
-        over = source in self.generation.broken or (self.generation.stop and not source)
+        over = source in self.generation.broken or (self.generation.told_to_end and not source)
         if name in self.generation.streams or over:
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
@@ -280,7 +280,7 @@ class Gatherer:
     def _record(self, line: Line, said: Reading) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
         generation, text, phase = self.generation, line.text, said.phase
-        if (generation.stop or generation.broken) and is_again(generation, line, phase):
+        if (generation.told_to_end or generation.broken) and is_again(generation, line, phase):
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
                 return
@@ -311,8 +311,6 @@ class Gatherer:
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
                 generation.bind = generation.bind or line.number
-            if kind is Ending.STOP and not generation.stop:
-                generation.stop = line.number
             generation.add_ending(kind, line, self._phase(line))
 
     def _match(self, line: Line, said: Reading, tb: Traceback | None) -> None:

@@ -78,7 +78,7 @@ def waited_in_vain(generation: Generation) -> bool:
     An outer time-out says so itself; else the silence before the stop has to be long for
     the phase. Without times nobody can tell, and somebody just stopped it.
     """
-    stops = [line for line, _ in generation.of(Ending.STOP)]
+    stops = [line for kind in (Ending.STOP, Ending.SIGNALLED) for line, _ in generation.of(kind)]
     last = generation.timeline.last
     if not stops or last is None:
         return False
@@ -144,7 +144,7 @@ def lacks(generation: Generation) -> str:
     slow, ahead = behind
     who = resolved(slow.rank, generation.tags)
     first = resolved(ahead.rank, generation.tags)
-    return f"{who} has not come to what {first} prints in line {ahead.line.number}"
+    return f"{who} has not come to what {first} prints (line {ahead.line.number})"
 
 
 def _behind(generation: Generation) -> tuple[Reached, Reached] | None:

@@ -137,13 +137,16 @@ class Timeline:
     steps: list[Reached] = field(default_factory=list)
     last: Reached | None = None
     _loads: dict[str, int] = field(default_factory=dict)
+    _loading: set[str] = field(default_factory=set)  # ranks that began to load and did not end
 
     def mark(self, line: Line, phase: str) -> None:
         """The line is a landmark of this phase."""
         if len(self.phases) >= _RANKS and line.rank not in self.phases:
             return
-        if line.text.startswith("Load weight begin") and not self._loads_with_others(line.rank):
-            self._loads[line.rank] = self._loads.get(line.rank, 0) + 1
+        if line.text.startswith("Load weight begin"):
+            self._begin_load(line.rank)
+        elif line.text.startswith("Load weight end"):
+            self._loading.discard(line.rank)
         if phase in ("model-construct", "weight-load") and self._loads.get(line.rank, 0) > 1:
             phase = "draft-worker-init"
         ranks = [line.rank]
@@ -158,13 +161,14 @@ class Timeline:
         for rank in ranks:
             self._reach(rank, phase, line)
 
-    def _loads_with_others(self, rank: str) -> bool:
-        """Whether lines have lost their tags, and another rank begins to load as one has begun.
+    def _begin_load(self, rank: str) -> None:
+        """Count a load. A draft is loaded once the target is: its line comes behind an end.
 
-        A draft is loaded once the target is: its line comes behind the end of a load.
+        Where lines have lost their tags another rank begins as one has begun.
         """
-        begun = rank == "main" and self._loads.get(rank, 0) > 0
-        return begun and self.phases.get(rank) in ("model-construct", "weight-load")
+        if rank != "main" or rank not in self._loading:
+            self._loads[rank] = self._loads.get(rank, 0) + 1
+        self._loading.add(rank)
 
     def _reach(self, rank: str, phase: str, line: Line) -> None:
         if phase != "weight-load" or "Completed" not in line.text:

@@ -25,7 +25,7 @@ from triage.core.regex import regex
 _GOES_ON = regex(
     r"(?i)\bfall(?:s|ing)?[ -]?back|\bretry(?:ing)?\b|\bautomatically (?:set|switch|disabl|us)"
     r"|\bDisabling \w|\bto silence this warning|\bcontinuing\b|\bskipp(?:ing|ed)\b"
-    r"|\bignor(?:ed|ing)\b|\b(?:is|are|will be) (?:disabled|skipped|ignored)\b"
+    r"|\bignor(?:e|es|ed|ing)\b|\b(?:is|are|will be) (?:disabled|skipped|ignored)\b"
 )
 _FIRST = 1 << 10  # bytes after which a prefix is looked for; again whenever there are twice as many
 

@@ -22,6 +22,10 @@ _FIRST, _LAST = 400, 200  # lines kept of one text, from its start and its end
 _MOST = 800  # lines of one line
 _NODES = 400  # values of a record that are looked at
 _ISO = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+# A line of a traceback: indented, or the exception itself.
+_PART = regex(
+    r"\s|[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failed|Timeout)\b(?::|$)"
+)
 
 # Where collectors and loggers keep the line, and by what their record is told from other JSON.
 LOGGED = ("log", "MESSAGE", "message", "msg", "textPayload", "line", "@message", "event", "body",
@@ -129,7 +133,9 @@ def read_record(text: str) -> tuple[str, bool] | None:
     if stacks and HEAD not in said:
         said = f"{said.rstrip()}\n{stacks[0]}".lstrip("\n")
     said = said.rstrip("\r\n")
-    whole = name not in _LINES and any(n in record for n in _LEVELS)
+    # A collector sends each line of a traceback as a record, with a level as any other.
+    part = "\n" not in said and not stacks and _PART.match(said) is not None
+    whole = not part and name not in _LINES and any(n in record for n in _LEVELS)
     timed = isinstance(stamp, str) and _ISO.fullmatch(stamp) is not None
     return (f"{stamp} {said}" if timed else said), whole
 

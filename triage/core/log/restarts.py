@@ -66,7 +66,7 @@ def _named(text: str) -> list[str]:
 
 def is_again(generation: Generation, line: Line, phase: str) -> bool:
     """Whether a source that had failed starts again with this line; `phase` is the landmark's."""
-    if source_of(line.wrapper) not in generation.broken and not generation.stop:
+    if source_of(line.wrapper) not in generation.broken and not generation.told_to_end:
         return False
     if phase in ("arg-parse", "arg-validation"):
         # A rank that had not written yet is late: each says which backend it takes.

@@ -181,9 +181,13 @@ class Scanner:
     def _rest(self, block: bytes, at: int, stop: int, base: int) -> int:
         """Hand on lines with an awaited literal, and no others, as long as these are enough."""
         sink = self._sink
+        places: dict[bytes, int] = {}  # where each literal comes next; `stop` if it does not
         while self._over:
-            found = [block.find(text, at, stop) for text in sink.awaited]
-            place = min([place for place in found if place >= 0], default=stop)
+            for text in sink.awaited:
+                if places.get(text, -1) < at:
+                    place = block.find(text, at, stop)
+                    places[text] = stop if place < 0 else place
+            place = min((places[text] for text in sink.awaited), default=stop)
             if place == stop:
                 return stop
             start = block.rfind(b"\n", at, place) + 1 or at

@@ -27,6 +27,7 @@ _FIRST_FRAMES, _LAST_FRAMES = 16, 48
 _MESSAGE_LINES = 40
 _OPEN = 256  # tracebacks that may be unfinished at a time
 _IDLE = 2000  # lines after which an unfinished one is given up
+_REMEMBERED = 600  # characters of a frame that is read once, however often it comes
 
 _FRAME = regex(r'\s*File "([^"]*)", line (\d+)(?:, in (.*))?', needs=(", line ",))
 _EDGES, _BARS = (" ", "|", "+"), ("|", "+")
@@ -108,9 +109,13 @@ def wraps_capture(text: str) -> bool:
     return "graph failed:" in text
 
 
-@lru_cache(maxsize=2048)  # ranks fail alike, and so do launches
 def _frame_of(text: str) -> Frame | None:
     """The frame that the line is, if it is one."""
+    return _known(text) if len(text) <= _REMEMBERED else _known.__wrapped__(text)
+
+
+@lru_cache(maxsize=2048)  # ranks fail alike, and so do launches
+def _known(text: str) -> Frame | None:
     found = _FRAME.match(text)
     if found is None:
         return None

@@ -5,11 +5,12 @@ Out: the launch that is worth making before the end all the same, None if none i
 Not: an audit that was asked for (audit.py), or repairs that launches show (repairs.py).
 
 The model of causes knows no repairs. Here each cause of a hypothesis has one with some
-chance, and it may be any flag outside of the cause, but none of a launch that showed it: so
-what fails with all that is wanted is never repaired, and what failed once, in a small
-launch, easily is. What a launch would keep more, times the chance that it starts, has to be
-enough of all that is wanted: more where flags are many and a search is long without it, and
-three times as much after each launch that was made in vain.
+chance, and it may be any flag outside of the cause, but none of a launch that showed it
+where no other of its name was: so what fails with all that is wanted is never repaired,
+and what failed once, in a small launch, easily is. What a launch would keep more, times
+the chance that it starts, has to be enough of all that is wanted: more where flags are
+many and a search is long without it, and three times as much after each launch that was
+made in vain.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from triage.core.search.actions import CLOSE
 from triage.core.search.belief import Belief
 from triage.core.search.candidates import candidates_of
 from triage.core.search.goals import Decision
@@ -71,8 +72,20 @@ def why(belief: Belief, decision: Decision, problem: Problem) -> str:
             lead = "No cause of a few flags explains the answers, so what fails is halved."
         case _:
             lead = "It halves what is still possible."
-    ends = decision.kind == "finish" and "nothing better is likely then"
+    if decision.kind == "audit":
+        return lead  # what is believed holds no repair, so it foretells nothing here
+    ends = decision.kind == "finish" and _ends(belief, mask) and "nothing better is likely then"
     return " ".join([lead, *_answers(belief, mask, WIDEST - len(lead), ends or "")])
+
+
+def _ends(belief: Belief, mask: int) -> bool:
+    """Whether it is likely, once the launch started, that nothing worth more starts."""
+    if not belief.explained:
+        return False
+    starts = 1 - belief.hypotheses.fails(np.array([mask], dtype=np.uint64))[0]
+    left = starts * belief.hypotheses.weight
+    better = belief.actions.best > belief.space.value(mask) + CLOSE
+    return float(left[better].sum()) <= MOSTLY * float(left.sum())
 
 
 def _share(belief: Belief, mask: int) -> str:

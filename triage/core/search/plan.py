@@ -57,16 +57,17 @@ def next_trials(
     forecast, failing sets are reduced without a model.
     """
     known = read_journal(problem, journal)
-    step = _next_step(known, k, tuple(flying))
-    if isinstance(step, Done):
-        return step
     spent_s = sum(entry.seconds for entry in journal)
     left = problem.budget_trials - sum(entry.launched for entry in journal) - len(flying)
+    within = left > 0 and spent_s < problem.budget_s
+    step = _next_step(known, k, tuple(flying), more=within)
+    if isinstance(step, Done):
+        return step
     if left <= 0:
         return Done(
             reason="budget", level="seen", say=f"All {problem.budget_trials} trials are spent."
         )
-    if spent_s >= problem.budget_s:
+    if not within:
         return Done(
             reason="budget",
             level="seen",
@@ -75,15 +76,17 @@ def next_trials(
     return tuple(_again(known, trial) for trial in step[: max(1, min(k, left))])
 
 
-def _next_step(known: Known, k: int = 1, flying: tuple[Keys, ...] = ()) -> tuple[Trial, ...] | Done:
-    """What the search asks for, whatever the budget says."""
+def _next_step(
+    known: Known, k: int = 1, flying: tuple[Keys, ...] = (), *, more: bool = True
+) -> tuple[Trial, ...] | Done:
+    """What the search asks for; without `more` nothing that a proof can do without."""
     opening = _opening(known)
     if opening is not None:
         if isinstance(opening, Done):
             return opening
         return tuple(trial for trial in opening if trial.items not in flying)[:k]
     belief = belief_of(known)
-    decision = _decision(known, belief)
+    decision = _decision(known, belief, more=more)
     if isinstance(decision, Done):
         return decision
     if k <= 1 and not flying:
@@ -104,6 +107,8 @@ def _at_once(
     if mask not in flying and not (flying and decision.kind == "split"):
         found.append(decision)
         flying = [*flying, mask]
+    if decision.kind == "audit" and not known.problem.audit:
+        return found  # the search is over but for this: nothing is open beside it
     for mask in companions(belief, known.problem.goal, flying, k - len(found)):
         found.append(replace(decision, mask=mask, kind="beside"))
         flying = [*flying, mask]
@@ -232,7 +237,7 @@ def _searched(known: Known) -> str | None:
     return next(iter(known.signatures()), None)
 
 
-def _decision(known: Known, belief: Belief) -> Decision | Done:
+def _decision(known: Known, belief: Belief, *, more: bool = True) -> Decision | Done:
     problem = known.problem
     for conflict in belief.evidence.conflicts:
         if conflict.probe is not None and _may(known, belief, conflict.probe, again=conflict.again):
@@ -243,7 +248,7 @@ def _decision(known: Known, belief: Belief) -> Decision | Done:
     if decision.mask is not None:
         return decision
     if problem.goal == "best":
-        for mask in _doubted(known, belief, decision.level):
+        for mask in _doubted(known, belief, decision.level, more=more):
             if _may(known, belief, mask):
                 return Decision(mask, kind="audit")
     return _ended(known, belief, decision.level)
@@ -313,7 +318,7 @@ def _innocent_first(belief: Belief) -> list[int]:
     return sorted(range(belief.space.n), key=lambda j: (share[j], -belief.space.worth[j], j))
 
 
-def _doubted(known: Known, belief: Belief, level: str) -> list[int]:
+def _doubted(known: Known, belief: Belief, level: str, *, more: bool) -> list[int]:
     """What could start though it holds a set that failed, worth a launch before the end.
 
     Without an audit all of it once one repair was seen, some where no causes explain the
@@ -323,7 +328,8 @@ def _doubted(known: Known, belief: Belief, level: str) -> list[int]:
         return [*_audit(belief), *unproved(belief, together=True)]
     if belief.evidence.conflicts or not belief.explained:
         return unproved(belief, together=bool(belief.evidence.conflicts))
-    if level != "proved" or known.problem.stop != "proved" or belief.space.n <= FEW:
+    proved = level == known.problem.stop == "proved"
+    if not proved or not more or belief.space.n <= FEW:
         return []
     mask = worthwhile(belief)
     return [] if mask is None else [mask]
