@@ -34,7 +34,7 @@ _PROCESS = regex(
     r"(?:^| )(?:(?:APIServer|ApiServer|EngineCore|Worker|RayWorker|Vllm)\S*|rank\d+)",
     needs=("Server", "EngineCore", "Worker", "Vllm", "rank"),
 )
-_NCCL = regex(r"[^\s:]+:(\d{1,9}):\d+ \[\d+\] ", needs=("] NCCL ",))
+_NCCL = regex(r"[^\s:]+:(\d{1,9}):\d+ \[\d+\] NCCL ", needs=("] NCCL ",))
 
 
 @lru_cache(maxsize=4096)
