@@ -183,11 +183,7 @@ class Scanner:
         sink = self._sink
         places: dict[bytes, int] = {}  # where each literal comes next; `stop` if it does not
         while self._over:
-            for text in sink.awaited:
-                if places.get(text, -1) < at:
-                    place = block.find(text, at, stop)
-                    places[text] = stop if place < 0 else place
-            place = min((places[text] for text in sink.awaited), default=stop)
+            place = _soonest(block, sink.awaited, at, stop, places)
             if place == stop:
                 return stop
             start = block.rfind(b"\n", at, place) + 1 or at
@@ -204,12 +200,8 @@ class Scanner:
         limit = max(at, min(stop, self._near - base))
         places: dict[bytes, int] = {}  # where each literal comes next; `stop` if it does not
         while not sink.hungry:
-            place = stop
-            for text in sink.awaited:  # before the others: one may be both
-                if (at_next := places.get(text, -1)) < at:
-                    at_next = block.find(text, at, stop)
-                    places[text] = at_next = stop if at_next < 0 else at_next
-                place = min(place, at_next)
+            # Before the others: one may be both.
+            place = _soonest(block, sink.awaited, at, stop, places)
             sure, frequent = place, sink.frequent
             for text in frequent:
                 if taken.get(text, 0) < ENOUGH:
@@ -237,6 +229,22 @@ class Scanner:
                 sink.take(line, base + start, self._number + 1, (), ())
             at += 1
         return at
+
+
+def _soonest(
+    block: bytes, texts: Sequence[bytes], at: int, stop: int, places: dict[bytes, int]
+) -> int:
+    """Where the first of these texts comes next; `stop` if none does.
+
+    `places` remembers where each comes next, so that one is searched for again only behind it.
+    """
+    soonest = stop
+    for text in texts:
+        if (place := places.get(text, -1)) < at:
+            place = block.find(text, at, stop)
+            places[text] = place = stop if place < 0 else place
+        soonest = min(soonest, place)
+    return soonest
 
 
 def _tag(line: bytes, place: int) -> bytes:
