@@ -42,7 +42,7 @@ class Cell:
     goal: str
     shape: Shape
     strategies: tuple[Strategy, ...]
-    landscapes: int = 100
+    landscapes: int = 200
     quick: int = 0
 
     @property
@@ -58,12 +58,11 @@ class Cell:
 def _plain(n: int, causes: int) -> list[Cell]:
     """One size without a prior, noise or repairs: the three goals, with every peer."""
     target = (n, causes) == (16, 2)
-    count = 200 if target else 40 if n == 25 else 100
     shape = Shape(n=n, causes=causes)
     return [
-        Cell("plain", "best", shape, (LIKELY, PROVED, *BEST), count, 10 if target else 0),
-        Cell("plain", "first", shape, (PROVED, *FIRST), count, 20 if (n, causes) == (8, 2) else 0),
-        Cell("plain", "all", shape, (LIKELY, *ALL), count, 8 if target else 0),
+        Cell("plain", "best", shape, (LIKELY, PROVED, *BEST), quick=10 if target else 0),
+        Cell("plain", "first", shape, (PROVED, *FIRST), quick=20 if (n, causes) == (8, 2) else 0),
+        Cell("plain", "all", shape, (LIKELY, *ALL), quick=8 if target else 0),
     ]
 
 
@@ -85,20 +84,24 @@ def _cells() -> list[Cell]:
     for causes in (1, 2):
         shape = Shape(n=16, causes=causes, sizes=FOUR)
         found += [
-            Cell("causes of 4 flags", "best", shape, (PROVED, HITTING_SET), 60),
-            Cell("causes of 4 flags", "first", shape, (PROVED, QUICKXPLAIN_STAR), 60),
+            Cell("causes of 4 flags", "best", shape, (PROVED, HITTING_SET)),
+            Cell("causes of 4 flags", "first", shape, (PROVED, QUICKXPLAIN_STAR)),
         ]
     for n, causes in ((8, 2), (8, 3), (12, 2)):
         shape = Shape(n=n, causes=causes, repaired=0.6)
         others = (HITTING_SET, ONE_AT_A_TIME)
         found.append(
-            Cell("a flag repairs", "best", shape, (PROVED, AUDIT, *others), 60, 12 * (causes == 3))
+            Cell(
+                "a flag repairs", "best", shape, (PROVED, AUDIT, *others), quick=12 * (causes == 3)
+            )
         )
     for n in (10, 16):
         shape = Shape(n=n, causes=2, levels=4, repairs=2)
         others = (HITTING_SET, ONE_AT_A_TIME)
         found.append(
-            Cell("numbers and repairs", "best", shape, (LIKELY, PROVED, *others), 60, 8 * (n == 10))
+            Cell(
+                "numbers and repairs", "best", shape, (LIKELY, PROVED, *others), quick=8 * (n == 10)
+            )
         )
     found += [cell for n in (4, 8, 25) for m in (1, 2, 3) for cell in _plain(n, m)]
     return found
