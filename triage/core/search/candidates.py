@@ -23,26 +23,53 @@ Ints = NDArray[np.int64]
 # How often a cause takes 1, 2 or 3 flags; `Space.large` says it of four.
 SIZES = (0.412, 0.443, 0.145, 0.0)
 MOST = 20_000  # candidates; where larger sets would pass it they are left out
-# A suspicion is right about most of its flags, or wrong about all: so it weighs by its fourth
+# A suspicion is right about most of its flags, or wrong about all: so it weighs by its third
 # power, beside a share of the even prior that stands for its being wrong; a larger one among
 # many flags, where to be misled costs most.
-SHARP, EVEN, EVEN_BY_FLAG, MOST_EVEN = 4.0, 0.2, 0.025, 0.6
+SHARP, EVEN, EVEN_BY_FLAG, MOST_EVEN = 3.0, 0.05, 0.025, 0.6
 PAIR = 2
 GENERATORS = len(SIZES) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trust:
+    """(C,) each: the prior if the suspicion is right, and if it is wrong, as it is by `doubt`."""
+
+    right: Floats
+    wrong: Floats
+    doubt: float
+
+    def mixed(self) -> Floats:
+        """(C,) the prior of one cause."""
+        return (1 - self.doubt) * self.right + self.doubt * self.wrong
+
+    def together(self, place: Ints) -> Floats:
+        """(H,) how much likelier these (H, M) causes are together than one by one; -1 is none.
+
+        A suspicion that was wrong about one cause is so about the others.
+        """
+        prior = self.mixed()
+        right, wrong = (
+            np.where(place >= 0, (share / prior)[place], 1.0).prod(axis=1)
+            for share in (self.right, self.wrong)
+        )
+        return np.asarray((1 - self.doubt) * right + self.doubt * wrong)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
     """C candidates of n bits.
 
-    `masks` (C,): closed sets. `prior` (C,): sums to 1. `count` (C,): flags that make the
-    set, the rest is what they need. `hits` (C, GENERATORS): what goes with each of these
+    `masks` (C,): closed sets. `prior` (C,): sums to 1. `trust`: what the prior is mixed of, None
+    if no flag is suspected more than others. `count` (C,): flags that make the set, the rest is
+    what they need. `hits` (C, GENERATORS): what goes with each of these
     flags when it is dropped; the last one repeats. `more` (C, n): place of the set with
     bit j added, -1 if that is no other candidate.
     """
 
     masks: Masks
     prior: Floats
+    trust: Trust | None
     count: Ints
     hits: Masks
     more: Ints
@@ -81,22 +108,27 @@ def candidates_of(space: Space) -> Candidates:
             for j in bits:
                 if not mask >> j & 1:
                     more[i, j] = place.get(mask | space.needs[j], -1)
-    prior = weigh(count, list(sets.values()), space)
+    trust = weigh(count, list(sets.values()), space)
     return Candidates(
-        masks=np.array(masks, dtype=np.uint64), prior=prior, count=count, hits=hits, more=more
+        masks=np.array(masks, dtype=np.uint64),
+        prior=trust.mixed(),
+        trust=trust if len(set(space.suspicion)) > 1 else None,
+        count=count,
+        hits=hits,
+        more=more,
     )
 
 
-def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Floats:
-    """The prior: shares by size, inside one size by suspicion with an even part mixed in."""
+def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Trust:
+    """Shares by size; inside one size by suspicion, or evenly if the suspicion is wrong."""
     factor = np.array([np.prod([space.suspicion[j] ** SHARP for j in chosen]) for chosen in sets])
     shares = [*((1 - space.large) * share for share in SIZES[:-1]), space.large]
-    even = min(MOST_EVEN, EVEN + EVEN_BY_FLAG * space.n)
-    prior = np.zeros(len(sets))
+    right, wrong = np.zeros(len(sets)), np.zeros(len(sets))
     for size, share in enumerate(shares, start=1):
         own = count == size
         if own.any():
-            weighted = factor[own] / factor[own].sum()
-            prior[own] = share * ((1 - even) * weighted + even / own.sum())
-    total = prior.sum()
-    return prior / total if total else prior
+            right[own] = share * factor[own] / factor[own].sum()
+            wrong[own] = share / own.sum()
+    total = wrong.sum() or 1.0
+    doubt = min(MOST_EVEN, EVEN + EVEN_BY_FLAG * space.n)
+    return Trust(right / total, wrong / total, doubt)

@@ -4,10 +4,10 @@ In:  Likelihoods. Out: Hypotheses, merged and weighted; equal journals give equa
 Not: what to do about them (choose.py).
 
 A hypothesis is 1 to 4 causes. Given the phases that were seen, the failures are
-independent of each other but for three ties: how many causes there are, that a cause may
+independent of each other but for four ties: how many causes there are, that a cause may
 be nested in another (the same flags and one more, in an earlier phase), and that a cause
 which no launch could show is none. The first two are weighed as components, the third
-rejects draws.
+rejects draws. A fourth weighs what was drawn: a suspicion is right of all or of none.
 """
 
 from __future__ import annotations
@@ -385,6 +385,8 @@ def hypotheses(found: Likelihoods, draws: int = DRAWS) -> Hypotheses:
     place, phase, failure = (np.concatenate([row[i] for row in rows]) for i in range(3))
     weight = np.concatenate([row[3] for row in rows])
     masks = np.where(place >= 0, work.cand.masks[place], NEVER)
+    if work.cand.trust is not None:
+        weight = weight * work.cand.trust.together(place)
     alive = ~_hidden(masks, phase, failure, found.evidence.first)
     drawn = Hypotheses(
         evidence=found.evidence,
