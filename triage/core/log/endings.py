@@ -312,7 +312,9 @@ _TROUBLE = _Any(
     (r"^\[E\d{3,4} [\d:.]+ \S+:\d+\] ", "] "),
     "NCCL WARN ",
     (
-        r"\S+\.(?:cpp|cc|cu|c|h|hpp):\d+:? (?:NULL value|non-zero status|.*\b[Ee]rror\b)",
+        # A path begins a word and ends soon, so that a line without a space is read once.
+        r"(?:^|\s)\S{1,300}\.(?:cpp|cc|cu|c|h|hpp):\d{1,9}:? "
+        r"(?:NULL value|non-zero status|.{0,400}\b[Ee]rror\b)",
         "Error",
         "NULL value",
         "error",

@@ -24,7 +24,7 @@ _NODES = 400  # values of a record that are looked at
 _ISO = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 # A line of a traceback: indented, or the exception itself.
 _PART = regex(
-    r"\s|[\w.]*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failed|Timeout)\b(?::|$)"
+    r"\s|[\w.]{0,200}[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Warning|Failed|Timeout)\b(?::|$)"
 )
 
 # Where collectors and loggers keep the line, and by what their record is told from other JSON.
