@@ -9,7 +9,7 @@ import pytest
 from bench.search.landscape import Shape, draw
 from bench.search.ours import Ours
 from bench.search.play import play
-from bench.search.rivals import ONE_AT_A_TIME
+from bench.search.rivals import LINEAR, ONE_AT_A_TIME
 from triage.core.config import Config, SetFlag
 from triage.core.search.belief import Belief, belief_of
 from triage.core.search.census import census
@@ -140,5 +140,16 @@ def test_four_flags_take_about_no_more_launches_than_one_flag_at_a_time(
     scapes = [draw(Shape(n=4, causes=causes), 1000 + i) for i in range(24)]
     ours = [play(Ours(stop="proved"), scape, "best") for scape in scapes]
     other = [play(ONE_AT_A_TIME, scape, "best") for scape in scapes]
+    assert all(p.right for p in ours)
+    assert sum(p.launches for p in ours) <= most * sum(p.launches for p in other)
+
+
+@pytest.mark.parametrize(("causes", "most"), [(1, 1.05), (2, 1.0), (3, 1.0)])
+def test_a_first_failing_set_of_four_flags_takes_about_no_more_than_leaving_out_each(
+    causes: int, most: float
+) -> None:
+    scapes = [draw(Shape(n=4, causes=causes), 1000 + i) for i in range(24)]
+    ours = [play(Ours(stop="proved"), scape, "first") for scape in scapes]
+    other = [play(LINEAR, scape, "first") for scape in scapes]
     assert all(p.right for p in ours)
     assert sum(p.launches for p in ours) <= most * sum(p.launches for p in other)

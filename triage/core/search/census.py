@@ -83,9 +83,12 @@ class Census:
         return [shown == answer for answer in (STARTED, *np.unique(shown[shown >= 0]).tolist())]
 
 
-def census(found: Likelihoods, masks: Sequence[int]) -> Census:
-    """All hypotheses of a few causes that explain the journal, and the patterns of these masks."""
-    work = _Census(found)
+def census(found: Likelihoods, masks: Sequence[int], counts: Sequence[float] = COUNTS) -> Census:
+    """All hypotheses of a few causes that explain the journal, and the patterns of these masks.
+
+    `counts` weighs 0, 1, 2 and 3 causes.
+    """
+    work = _Census(found, counts)
     inside = (found.candidates.masks[None, :] & ~np.array(masks, dtype=np.uint64)[:, None]) == 0
     held = (inside * (1 << np.arange(len(masks)))[:, None]).sum(axis=0)
     parts = [work.of(size) for size in range(max(1, work.names), MOST + 1)]
@@ -112,8 +115,9 @@ def _wide(rows: Ints) -> Ints:
 
 
 class _Census:
-    def __init__(self, found: Likelihoods) -> None:
+    def __init__(self, found: Likelihoods, counts: Sequence[float]) -> None:
         self.found = found
+        self.counts = counts
         self.cand = found.candidates
         evidence = found.evidence
         self.names, self.stretches = len(evidence.names), len(found.starts)
@@ -144,7 +148,7 @@ class _Census:
         keep = np.nonzero(shown)[0]
         place, label, single, shown = place[keep], label[keep], single[keep], shown[keep]
         weight = self._plain(place, label, single) + self._nested(place, label, single)
-        return place, label, weight * shown * COUNTS[size] / SHOWN[size]
+        return place, label, weight * shown * self.counts[size] / SHOWN[size]
 
     def _shown(self, place: Ints, label: Ints) -> Floats:
         """(R,) whether every answer has its cause, and every cause a launch that shows it."""

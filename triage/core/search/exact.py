@@ -1,7 +1,7 @@
 """Up to four flags: the launches that reach the goal soonest on average, by looking at all.
 
 In:  a Belief. Out: a mask to launch, or None if the goal is reached.
-Not: goals other than best.
+Not: the goal all.
 
 Which of at most 16 configurations fail, if adding a flag never repairs, is one of at most
 168 patterns. Each is weighed by all causes that explain the journal (census.py), and a
@@ -11,13 +11,14 @@ looked ahead to, but where two are nearly as good: there it tips the scale.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from triage.core.search.belief import SURE, Belief
-from triage.core.search.census import Census, census
+from triage.core.search.census import COUNTS, Census, census
 from triage.core.search.evidence import STARTED
 from triage.core.search.space import Space
 
@@ -25,6 +26,9 @@ MOST = 4  # flags
 FLOOR = 2e-5  # weight of a pattern that no hypothesis has
 NEAR = 0.05  # launches so much dearer are looked at once more, with what failures tell
 CLOSE = 1e-9
+# Of so many causes, for the goal first: one cause is the number for which leaving out each flag in
+# turn is hard to beat, and where there are more, less weight for them is enough.
+FIRST = (0.0, 0.86, 0.04, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,11 @@ def patterns(space: Space) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(masks), tuple(sorted(found))
 
 
-def plan(belief: Belief, stop: str, closed: frozenset[int]) -> Plan:
-    """The next launch of the best policy; `closed` are masks that cannot be launched."""
+def plan(belief: Belief, goal: str, stop: str, closed: frozenset[int]) -> Plan | None:
+    """The next launch of the best policy for goal best or first.
+
+    `closed` are masks that cannot be launched; None if without them `first` is not reached.
+    """
     space = belief.space
     masks, every = patterns(space)
     place = {mask: i for i, mask in enumerate(masks)}
@@ -64,19 +71,19 @@ def plan(belief: Belief, stop: str, closed: frozenset[int]) -> Plan:
         else:
             bad |= 1 << place[mask]
     left = [p for p in every if p & bad == bad and not p & ok]
-    every_cause = census(belief.likelihoods, masks)
-    game = Game(
-        [space.value(m) for m in masks],
-        left,
-        {place[m] for m in closed if m in place},
-        SURE if stop != "proved" else 1.0,
-    )
+    every_cause = census(belief.likelihoods, masks, FIRST if goal == "first" else COUNTS)
+    lost = {place[m] for m in closed if m in place}
+    sure = SURE if stop != "proved" else 1.0
+    game = Game([space.value(m) for m in masks], left, lost, sure)
+    if goal == "first":
+        game = Smallest(masks, left, lost, sure)
     work = Policy(game, _weights(left, every_cause.shares()))
     done = max((game.worth[i] for i in range(len(masks)) if ok >> i & 1), default=-np.inf)
+    done = 0.0 if goal == "first" else done
     whole = (1 << len(left)) - 1
     cost, pick = work.solve(whole, done)
     if pick is None:
-        return Plan(None, 0.0)
+        return None if cost else Plan(None, 0.0)
     mass = work.mass(whole)
     near = [i for i in work.moves(whole, done) if work.within(whole, done, i, cost + NEAR * mass)]
     if len(near) > 1:
@@ -131,6 +138,59 @@ class Game:
             self.opens[done] = found
         return found
 
+    def reached(self, state: int, done: float, mass: Callable[[int], float]) -> bool:
+        """Whether nothing better starts in these patterns, or hardly anything."""
+        better = state & self.open(done)
+        if not better:
+            return True
+        return self.sure < 1.0 and mass(better) <= (1 - self.sure) * mass(state)
+
+    def helps(self, _state: int, _i: int) -> bool:
+        """Whether the i-th mask is looked at."""
+        return True
+
+
+class Smallest(Game):
+    """Played for one failing set that starts with any flag less; worth is nothing here."""
+
+    def __init__(
+        self, masks: Sequence[int], left: list[int], closed: set[int], sure: float
+    ) -> None:
+        super().__init__([0.0] * len(masks), left, closed, sure)
+        whole = (1 << len(left)) - 1
+        self.masks = masks
+        self.inside: dict[int, set[int]] = {}
+        self.smallest = []  # of each mask, the patterns in which it is a smallest failing one
+        for i, mask in enumerate(masks):
+            found = self.failing[i]
+            for j, less in enumerate(masks):
+                if less != mask and less & ~mask == 0:
+                    found &= whole & ~self.failing[j]
+            self.smallest.append(found)
+
+    def reached(self, state: int, done: float, mass: Callable[[int], float]) -> bool:
+        """Whether some set fails in all these patterns, and nothing smaller does."""
+        for i, found in enumerate(self.smallest):
+            if state & ~found == 0:
+                return True
+            shown = not state & ~self.failing[i]
+            few = mass(state & ~found) <= (1 - self.sure) * mass(state)
+            if self.sure < 1.0 and shown and few:
+                return True
+        return False
+
+    def helps(self, state: int, i: int) -> bool:
+        """Only what lies inside a smallest set that is known to fail is looked at."""
+        found = self.inside.get(state)
+        if found is None:
+            fails = zip(self.masks, self.failing, strict=True)
+            bad = [m for m, patterns in fails if not state & ~patterns]
+            low = [m for m in bad if not any(o != m and o & ~m == 0 for o in bad)]
+            found = self.inside[state] = {
+                k for k, m in enumerate(self.masks) if not low or any(m & ~o == 0 for o in low)
+            }
+        return i in found
+
 
 class Policy:
     """Least expected launches, by the set of patterns that are left and the best that started.
@@ -143,7 +203,6 @@ class Policy:
         self.worth = game.worth
         self.weight = weight
         self.closed = game.closed
-        self.sure = game.sure
         self.failing = game.failing
         self.memo: dict[tuple[int, float], tuple[float, int | None]] = {}
         self.masses: dict[int, float] = {}
@@ -161,10 +220,7 @@ class Policy:
         return found
 
     def _reached(self, state: int, done: float) -> bool:
-        better = state & self.game.open(done)
-        if not better:
-            return True
-        return self.sure < 1.0 and self.mass(better) <= (1 - self.sure) * self.mass(state)
+        return self.game.reached(state, done, self.mass)
 
     def moves(self, state: int, done: float) -> list[int]:
         """Launches that may tell something."""
@@ -172,6 +228,7 @@ class Policy:
             i
             for i, worth in enumerate(self.worth)
             if i not in self.closed
+            and self.game.helps(state, i)
             and state & ~self.failing[i]
             and (state & self.failing[i] or worth > done + CLOSE)
         ]

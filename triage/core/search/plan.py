@@ -275,16 +275,31 @@ def _modelled(known: Known, belief: Belief) -> Decision | None:
     plain = not belief.evidence.noise and not belief.evidence.conflicts
     if problem.goal == "best" and space.n <= FEW and plain and not space.repairs:
         return _exact(belief, problem.stop)
+    if problem.goal == "first" and space.n <= FEW and plain and not space.repairs:
+        found = _exact_first(belief, problem.stop)
+        if found is not None:
+            return found
     return decide(belief, problem.goal, problem.stop)
 
 
 def _exact(belief: Belief, stop: str) -> Decision:
-    found = exact_plan(belief, stop, belief.closed)
-    if found.mask is None:
+    found = exact_plan(belief, "best", stop, belief.closed)
+    if found is None or found.mask is None:
         return Decision(None, level="proved" if stop == "proved" else "97%")
     value = belief.space.value(found.mask)
     top = belief.best is None or value > belief.space.value(belief.best)
     return Decision(found.mask, kind="finish" if top else "bar", open=found.launches)
+
+
+def _exact_first(belief: Belief, stop: str) -> Decision | None:
+    """The next launch of the exact policy; None where the goal is reached or cannot be so."""
+    known = shown(belief)
+    if not any(s.mask for s in known) or any(s.proved for s in known):
+        return None
+    found = exact_plan(belief, "first", stop, belief.closed)
+    if found is None or found.mask is None:
+        return None
+    return Decision(found.mask, kind="split", open=found.launches)
 
 
 def _reduced(known: Known, belief: Belief) -> Decision:
