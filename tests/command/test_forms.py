@@ -421,3 +421,10 @@ def test_a_log_without_its_arguments_is_no_script() -> None:
 def test_a_recipe_is_no_config_file_of_the_engine() -> None:
     with pytest.raises(UsageError, match="a file of triage's own"):
         read_command("schema: triage.recipe/1\nname: x\nengine: sglang\n", TABLE)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "/bin/bash", "zsh"])
+@pytest.mark.parametrize("before", ["srun -N 1", "srun --container-image=x", "mpirun -n 2", ""])
+def test_a_flag_whose_value_is_the_name_of_a_shell_starts_none(before: str, shell: str) -> None:
+    text = f"{before} {SERVER} --model-path m --served-model-name {shell} --tp 2".strip()
+    assert flags(text) == {"model-path": "m", "served-model-name": shell, "tp-size": "2"}

@@ -126,7 +126,8 @@ def _peel(words: Sequence[Word], layers: list[Layer], peeled: _Peeled, base: str
 
 def _peel_launcher(words: Sequence[Word], peeled: _Peeled) -> bool:
     """`srun OPTIONS bash -c STRING`: the options, which are many, end where a shell begins."""
-    for at in range(peeled.at + 1, len(words)):
+    own = _named_server(values(words))  # from here on a word `sh` is the value of a flag
+    for at in range(peeled.at + 1, len(words) if own is None else own):
         if _base(words[at].value) in SHELLS and words[at + 1 :]:
             peeled.kept += values(words[peeled.at : at])
             peeled.at = at
@@ -209,13 +210,9 @@ def _skip_options(words: Sequence[Word], at: int, with_value: Sequence[str]) -> 
 
 def _flags_start(words: tuple[str, ...]) -> int | None:
     """Position of the first word that is the server's own, None if no server is started."""
-    for at, word in enumerate(words):
-        if word == "sglang.launch_server" and at and words[at - 1] == "-m":
-            return at + 1
-        if word == "-msglang.launch_server" or _base(word) == "launch_server.py":
-            return at + 1
-        if _base(word) == "sglang" and words[at + 1 : at + 2] == ("serve",):
-            return at + 2
+    named = _named_server(words)
+    if named is not None:
+        return named
     for at, word in enumerate(words):
         if word == "--model-path" or word.startswith("--model-path="):
             # A program of the user's: what follows its last bare `--`, or its first option.
@@ -223,6 +220,18 @@ def _flags_start(words: tuple[str, ...]) -> int | None:
                 if words[split] == "--":
                     return split + 1
             return next(i for i, w in enumerate(words) if w.startswith("--"))
+    return None
+
+
+def _named_server(words: tuple[str, ...]) -> int | None:
+    """Position after the words that name the engine's own server, None if they stand nowhere."""
+    for at, word in enumerate(words):
+        if word == "sglang.launch_server" and at and words[at - 1] == "-m":
+            return at + 1
+        if word == "-msglang.launch_server" or _base(word) == "launch_server.py":
+            return at + 1
+        if _base(word) == "sglang" and words[at + 1 : at + 2] == ("serve",):
+            return at + 2
     return None
 
 
