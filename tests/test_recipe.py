@@ -20,7 +20,7 @@ from triage.core.config import (
 from triage.core.flags import FlagSpec, FlagTable
 from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.launch import Patience
-from triage.core.trials import Item, Noise, Problem
+from triage.core.trials import CHOICES, Item, Noise, Problem
 from triage.errors import UsageError
 from triage.recipe import (
     Confirm,
@@ -353,6 +353,17 @@ def test_equal_commands_leave_nothing_to_bisect() -> None:
         recipe_from_commands(same, command({"model-path": "m", "port": "2"}), "x")
 
 
+def test_commands_that_differ_in_more_than_a_search_can_tell_apart_are_refused() -> None:
+    good = command({"model-path": "m"})
+    for count in (CHOICES, CHOICES + 1):
+        bad = command({"model-path": "m", **{f"flag-{i}": "1" for i in range(count)}})
+        if count > CHOICES:
+            with pytest.raises(UsageError, match=f"differ in {count} flags"):
+                recipe_from_commands(good, bad, "x")
+        else:
+            assert len(recipe_from_commands(good, bad, "x").problem.items) == count
+
+
 def test_another_program_is_noted() -> None:
     good = command({"model-path": "m"})
     bad = command({"model-path": "m", "ep-size": "8"}, wrapper=("docker", "run", "image"))
@@ -568,6 +579,7 @@ def test_the_lowest_level_of_a_launch_is_its_value(write) -> None:  # type: igno
         ("ranges: [{flag: tp-size, from: 8, to: 4, step: 1}]\npin: [tp-size]", "tp-size is pinned"),
         ("ranges: [{flag: tp-size, from: 8, to: 8, step: 1}]", "there is no way to go"),
         ("ranges: [{flag: tp-size, from: 0, to: 1, step: 0.001}]", "has 1000 steps"),
+        ("ranges: [{flag: tp-size, from: 8, to: 71, step: 1}]", "choices, levels and repairs"),
     ],
 )
 def test_repairs_and_ranges_that_cannot_be(write, part: str, said: str) -> None:  # type: ignore[no-untyped-def]

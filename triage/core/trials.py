@@ -51,6 +51,9 @@ class Noise:
         return self.miss > 0 or self.transient > 0
 
 
+CHOICES = 63  # wanted changes, repairs and levels of numbers that one search can tell apart
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Which of the wanted changes can the baseline have?

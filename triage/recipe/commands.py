@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.core.config import ServerCommand, diff
-from triage.core.trials import Item, Problem
+from triage.core.trials import CHOICES, Item, Problem
 from triage.core.wording import item_key
 from triage.errors import UsageError
 from triage.recipe import Recipe
@@ -30,6 +30,12 @@ def compare_commands(good: ServerCommand, bad: ServerCommand, name: str) -> Reci
         raise UsageError(
             "the good and the bad command set the same flags and variables",
             hint="triage config GOOD",
+        )
+    if len(changes) > CHOICES:
+        raise UsageError(
+            f"the two commands differ in {len(changes)} flags and variables, and a search can tell "
+            f"{CHOICES} apart: take a good command that is closer to the bad one",
+            hint="triage diff GOOD BAD",
         )
     items = tuple(Item(key=item_key(change), change=change) for change in changes)
     return Recipe(

@@ -26,7 +26,7 @@ from triage.core.handover.judged import Assumption, Doubt, Worth
 from triage.core.launch import Patience
 from triage.core.phases import PHASES
 from triage.core.redact import MARKER
-from triage.core.trials import Item, Noise, Problem, left_out
+from triage.core.trials import CHOICES, Item, Noise, Problem, left_out
 from triage.core.units import parse_duration
 from triage.core.wording import ENV, WITHOUT, item_key, settings, spell
 from triage.errors import UsageError, hint
@@ -101,6 +101,12 @@ class _Reading:
         present = {key for key, _ in settings(baseline)}
         pinned = self._pinned(present, keys | {left_out(item.change) for item in items})
         repairs, steps = self._choices(baseline, items, pinned)
+        if (count := len(items) + len(repairs)) > CHOICES:
+            self._wrong(
+                ("ranges",) if self.file.ranges else ("wanted",),
+                f"{count} choices, levels and repairs among them, and a search can tell {CHOICES} "
+                "apart: leave some out, or take larger steps",
+            )
         return Problem(
             name=file.name,
             baseline=baseline,

@@ -10,6 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from triage.core.trials import CHOICES
+
 Text = Annotated[str, Field(min_length=1, max_length=10_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Price = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
@@ -188,7 +190,7 @@ class RecipeFile(_Strict):
     engine_version: Text = "0.5.23"
     launch: LaunchPart = LaunchPart()
     baseline: BaselinePart
-    wanted: Annotated[tuple[WantedPart, ...], Field(max_length=64)] = ()
+    wanted: Annotated[tuple[WantedPart, ...], Field(max_length=CHOICES)] = ()
     repairs: tuple[RepairPart, ...] = ()
     ranges: tuple[RangePart, ...] = ()
     pin: tuple[Text | PinPart, ...] = ()

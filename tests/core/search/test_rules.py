@@ -17,7 +17,7 @@ from triage.core.search.plan import forecast, next_trials
 from triage.core.search.recommend import best_started
 from triage.core.search.space import space_of
 from triage.core.search.suspected import suspected
-from triage.core.trials import Done, Entry, Item, Noise, Problem, Seen
+from triage.core.trials import CHOICES, Done, Entry, Item, Noise, Problem, Seen
 
 PHASES = ("weight-load", "kv-pool-init", "graph-capture", "warmup-request")
 NAMES = "abcdef"
@@ -260,3 +260,30 @@ def test_where_there_is_too_much_to_look_at_nothing_is_proved(
     assert reduce_best(space, started, bars, [0, 1]) == Reduced(None, (space.mask("a"),))
     monkeypatch.setattr("triage.core.search.fallback.worthiest", lambda *_, **__: None)
     assert not reduce_best(space, started, bars, [0, 1]).whole
+
+
+@pytest.mark.parametrize("place", [0, CHOICES - 1])
+def test_as_many_choices_as_are_allowed_are_told_apart(place: int) -> None:
+    items = tuple(Item(key=f"f{i}", change=SetFlag(f"f{i}", "1")) for i in range(CHOICES))
+    problem = Problem(name="p", baseline=Config.of({"model-path": "m"}), items=items)
+    journal: list[Entry] = []
+    while not isinstance(step := next_trials(problem, journal), Done):
+        fails = f"f{place}" in step[0].items
+        journal.append(
+            Entry(
+                number=len(journal) + 1,
+                items=step[0].items,
+                seen=Seen.FAILS if fails else Seen.STARTS,
+                signature="NAMED" if fails else None,
+                phase="graph-capture" if fails else "serving",
+                seconds=100.0,
+            )
+        )
+    assert (step.reason, step.level) == ("found", "proved")
+    assert best_started(problem, journal) == problem.keys() - {f"f{place}"}
+
+
+def test_one_choice_more_is_refused_in_a_sentence() -> None:
+    items = tuple(Item(key=f"f{i}", change=SetFlag(f"f{i}", "1")) for i in range(CHOICES + 1))
+    with pytest.raises(ValueError, match=r"^64 choices, and a search can tell 63 apart$"):
+        space_of(Problem(name="p", baseline=Config(), items=items))

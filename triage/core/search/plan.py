@@ -31,7 +31,6 @@ from triage.core.trials import Done, Entry, Problem, Seen, Trial
 from triage.core.wording import join
 
 NOTHING: Keys = frozenset()
-BITS = 60  # more flags than fit a word are searched without the model
 PER_FLAG, PLUS = 1.5, 8  # launches after which the model is left
 NOISY = 3  # times as many where launches lie
 LEVELS = {
@@ -264,7 +263,7 @@ def _modelled(known: Known, belief: Belief) -> Decision | None:
     """What the posterior asks for; None where it knows nothing, or took too long."""
     problem, space = known.problem, belief.space
     launches = len(known.entries)
-    if space.n > BITS or not space.n:
+    if not space.n:
         return None
     limit = PER_FLAG * space.n + PLUS
     if problem.noise or belief.evidence.noise:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from triage.core.trials import Problem, left_out
+from triage.core.trials import CHOICES, Problem, left_out
 from triage.core.wording import settings
 
 Keys = frozenset[str]
@@ -161,7 +161,13 @@ class _Rules:
 
 @lru_cache(maxsize=16)
 def space_of(problem: Problem) -> Space:
-    """The problem in bits; `problem` holds only items that change something (`distinct`)."""
+    """The problem in bits; `problem` holds only items that change something (`distinct`).
+
+    Raises:
+        ValueError: the problem has more than CHOICES choices.
+    """
+    if len(problem.choices()) > CHOICES:
+        raise ValueError(f"{len(problem.choices())} choices, and a search can tell {CHOICES} apart")
     rules = _Rules(problem)
     masks = rules.closed()
     size = len(rules.choices)
