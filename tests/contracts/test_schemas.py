@@ -28,6 +28,8 @@ FILES = sorted(FOLDER.glob("*.json"))
 CASES = ROOT / "fixtures/cases"
 # Written by a tool for triage's own use; nobody else reads it.
 PRIVATE = {"hardware", "models", "options", "flags", "constraints"}
+# Far above what a command takes, so that it ends one that hangs and none on a busy machine.
+PATIENCE_S = 600
 
 # The baseline has `kept` and `gone`, and `level` at 1. A higher level fails, and so does a launch
 # without `kept`; the variable and a launch without `gone` do no harm.
@@ -126,7 +128,7 @@ def maker() -> Any:
 def run_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "triage", *words],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+        cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
 
 

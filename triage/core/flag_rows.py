@@ -93,18 +93,3 @@ def spec_of(row: dict[str, object]) -> FlagSpec:
     rest = {key: tuple(v) if isinstance(v, list) else v for key, v in row.items()}
     rest.setdefault("field", field_of(row))
     return FlagSpec(**rest)  # type: ignore[arg-type]  # the generator's keys are the fields
-
-
-def place_in(known: Sequence[str], option: str) -> int:
-    """How many of these, which are sorted, stand before the option.
-
-    As `bisect.bisect_left`, whose library takes longer to load than a log has such options.
-    """
-    low, high = 0, len(known)
-    while low < high:
-        middle = (low + high) // 2
-        if known[middle] < option:
-            low = middle + 1
-        else:
-            high = middle
-    return low

@@ -14,16 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from triage.core.config import Config, Given, Value
-from triage.core.flag_rows import (
-    Default,
-    FlagSpec,
-    Rows,
-    Style,
-    field_of,
-    place_in,
-    spec_of,
-    told_of,
-)
+from triage.core.flag_rows import Default, FlagSpec, Rows, Style, field_of, spec_of, told_of
 from triage.core.records import dataclass, field
 from triage.core.regex import regex
 from triage.core.typed import Any, Literal
@@ -213,9 +204,7 @@ class FlagTable:
             return self._meaning(option)
         if not self._sorted:
             self._sorted = sorted(self._options)
-        start = place_in(self._sorted, option)
-        end = place_in(self._sorted, option + "\U0010ffff")
-        match self._sorted[start:end]:
+        match [longer for longer in self._sorted if longer.startswith(option)]:
             case [one]:
                 return self._meaning(one)
             case []:

@@ -127,7 +127,7 @@ class SlurmTarget:
         self._state = "PENDING"
         self._facts: dict[str, str] = {}
         self._ended: Ended | None = None
-        self._drained = self._told = False
+        self._drained = self._stopped = False
         self._first: Ended | None = None
         self._batch_size = -1
         self._asked = self._listed_at = 0.0
@@ -199,7 +199,7 @@ class SlurmTarget:
         if not self._id:
             return
         if force:
-            self._told = True
+            self._stopped = True
             self._listed_at = 0.0
             self.pids()  # who must be gone: a process stuck in the kernel may outlive its job
             self._run(["scancel", "--signal=USR1", f"{self._id}.0"])
@@ -218,7 +218,7 @@ class SlurmTarget:
         deadline = time.monotonic() + wait_s
         while True:
             self._find_logs()
-            over = self._ended is not None or self._told
+            over = self._ended is not None or self._stopped
             chunk = b"".join(log.more(last=over) for log in self._logs.values())
             if chunk:
                 return chunk
