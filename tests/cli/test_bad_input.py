@@ -51,6 +51,16 @@ def test_a_recipe_that_is_none_is_named(
     is_an_error(triage("bisect", "r.yaml"), 2, says)
 
 
+@pytest.mark.parametrize(
+    "words", [("--hours", "nan"), ("--hours", "inf"), ("--speed", "nan"), ("--trials", "10001")]
+)
+def test_what_no_recipe_may_say_is_no_budget_and_no_speed(
+    triage: Run, tmp_path: Path, words: tuple[str, str]
+) -> None:
+    is_an_error(triage("bisect", KIMI, *words), 2, rf"'{words[0]}': .* is not ")
+    assert not (tmp_path / ".triage").exists()
+
+
 def test_a_recipe_that_does_not_exist(triage: Run) -> None:
     is_an_error(triage("bisect", "nowhere.yaml"), 2, r"nowhere\.yaml")
 

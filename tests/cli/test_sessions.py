@@ -36,7 +36,7 @@ def test_a_search_that_ran_out_of_budget_goes_on_with_more(triage: Run, tmp_path
     assert triage("bisect", path, "--trials", "1").returncode == 12
     done = triage("bisect", path, "--trials", "9")
     assert done.returncode == 0
-    assert "resumed with 1 finished trials" in done.stderr
+    assert "resumed with 1 finished trial\n" in done.stderr
     assert len(list(tmp_path.glob(".triage/*"))) == 1
 
 
@@ -44,7 +44,7 @@ def test_a_runbook_in_between_does_not_end_a_search(triage: Run, tmp_path: Path)
     path = recipe(tmp_path)
     assert triage("bisect", path, "--trials", "1").returncode == 12
     assert triage("runbook").returncode == 0
-    assert "resumed with 1 finished trials" in triage("bisect", path).stderr
+    assert "resumed with 1 finished trial\n" in triage("bisect", path).stderr
 
 
 def test_a_session_goes_on_by_its_folder_alone(triage: Run, tmp_path: Path) -> None:

@@ -32,10 +32,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--save", type=_FILE, help="Write the recipe that --good and --bad make, and stop.")
 @click.option("--session", "folder", type=_FILE, help="Keep the session in this folder.")
 @click.option("--fresh", is_flag=True, help="Start anew, even if a session could be resumed.")
-@click.option("--trials", type=click.IntRange(1), help="Launch at most this often.")
-@click.option(
-    "--hours", type=click.FloatRange(0, min_open=True), help="Launch for at most so long."
-)
+@click.option("--trials", type=click.IntRange(1, 10_000), help="Launch at most this often.")
+@click.option("--hours", type=console.Above0(10_000), help="Launch for at most so long.")
 @click.option(
     "--goal",
     type=click.Choice(["best", "first", "all"]),
@@ -61,9 +59,7 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--engine", type=click.Choice(["sglang", "replay"]), help="What is launched.")
 @click.option("--landscape", type=_FILE, help="What the simulated engine plays.")
-@click.option(
-    "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
-)
+@click.option("--speed", type=console.Above0(1e6), help="How much faster it is than life.")
 @console.take_over_option
 @click.option("--no-doctor", is_flag=True, help="Search even if the machine has faults.")
 @click.option("--dry-run", is_flag=True, help="Show what would be launched, launch nothing.")
@@ -246,7 +242,8 @@ def _announce(search: Search, session: SessionFolder, ahead: _Forecast) -> None:
         console.talk("this search has its answer; --fresh launches anew")
         return
     if ahead.entries:
-        console.talk(f"resumed with {len(ahead.entries)} finished trials")
+        count = len(ahead.entries)
+        console.talk(f"resumed with {count} finished trial{'s' if count != 1 else ''}")
     console.talk(ahead.first())
     if not ahead.entries:
         _foresee(search)

@@ -77,9 +77,7 @@ def _seconds(ctx: click.Context, option: click.Parameter, given: str | None) -> 
 )
 @click.option("--session", "folder", type=_FILE, help="Keep the launches of CMDFILE here.")
 @click.option("--landscape", type=_FILE, help="Let the simulated engine play this.")
-@click.option(
-    "--speed", type=click.FloatRange(0, min_open=True), help="How much faster it is than life."
-)
+@click.option("--speed", type=console.Above0(1e6), help="How much faster it is than life.")
 @console.take_over_option
 @click.option("--dry-run", is_flag=True, help="Show the command, launch nothing.")
 @console.output_options

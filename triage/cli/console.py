@@ -119,6 +119,22 @@ def paint(text: str, style: str, *, on: bool) -> str:
     return click.style(text, fg=_STYLES[style], bold=style != "dim") if on else text
 
 
+class Above0(click.FloatRange):
+    """A number above 0 and at most `most`; nan, which no comparison refuses, is none."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__(0, most, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number; fails as click's own types do."""
+        found: float = super().convert(value, param, ctx)
+        if found != found:  # noqa: PLR0124  # what only nan is
+            self.fail(f"{value} is not a number", param, ctx)
+        return found
+
+
 class Option(click.Option):
     """An option that does not look at its help before that is shown.
 
