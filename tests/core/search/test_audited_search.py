@@ -173,3 +173,11 @@ def test_a_proof_stands_though_the_budget_has_no_launch_for_what_it_can_do_witho
         done = next_trials(tight, journal)
         assert isinstance(done, Done)
         assert (done.reason, done.level) == ("found", "proved")
+
+
+def test_launches_with_two_causes_of_one_name_say_that_not_both_are_repaired() -> None:
+    """Else an audit launches whatever is worth more and holds both: here more than 100 masks."""
+    one, other = (Fault(flags=mask, phase=1, name="same") for mask in (0b0001, 0b1000))
+    found = _play(AUDIT, scape(one, other, n=8), "best")
+    assert found.right
+    assert found.launches <= 20

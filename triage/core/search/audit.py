@@ -6,12 +6,16 @@ Not: repairs that launches contradict each other about (repairs.py).
 
 A flag that repairs a failure is in none of the launches that showed it. So each smallest
 failing set is in turn taken to bar only what lacks all such flags, and the worthiest mask
-that is not barred is launched, until none is worth more than the best that started.
+that is not barred is launched, until none is worth more than the best that started. A launch
+that holds several sets of one failure says of none that nothing in it repairs it, but of them
+together: so nothing of that launch starts with all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import or_
 
 from triage.core.search.belief import Belief
 from triage.core.search.bound import Bar, minimal, worthiest
@@ -49,6 +53,7 @@ def _relaxed(belief: Belief, *, together: bool) -> Iterator[list[Bar]]:
         if failure != STARTED
     ]
     smallest = {(m, d) for d in range(len(evidence.names)) for m in _least(failed, d)}
+    groups = list(dict.fromkeys(_groups(failed, space.full)))
     every: list[Bar] = []
     for mask, failure in sorted(smallest):
         unless = space.full & ~_shown(failed, mask, failure)
@@ -56,9 +61,17 @@ def _relaxed(belief: Belief, *, together: bool) -> Iterator[list[Bar]]:
         if unless:
             rest = [bar for bar in evidence.bars if bar.mask & mask != mask]
             rest += [Bar(m) for m, d in smallest if (m, d) != (mask, failure)]
-            yield [*rest, Bar(mask, unless)]
+            yield [*rest, Bar(mask, unless), *groups]
     if together and any(bar.unless for bar in every):
-        yield every
+        yield [*every, *groups]
+
+
+def _groups(failed: list[tuple[int, int]], full: int) -> Iterator[Bar]:
+    """All smallest sets of its failure that a launch held, where these are several."""
+    for above, d in failed:
+        inside = [m for m in _least(failed, d) if m & ~above == 0]
+        if len(inside) > 1:
+            yield Bar(reduce(or_, inside), full & ~above)
 
 
 def _shown(failed: list[tuple[int, int]], mask: int, d: int) -> int:

@@ -26,7 +26,7 @@ MOST = 20_000  # candidates; where larger sets would pass it they are left out
 # A suspicion is right about most of its flags, or wrong about all: so it weighs by its third
 # power, beside a share of the even prior that stands for its being wrong; a larger one among
 # many flags, where to be misled costs most.
-SHARP, EVEN, EVEN_BY_FLAG, MOST_EVEN = 3.0, 0.05, 0.025, 0.6
+SHARP, DOUBT_BY_FLAG, MOST_DOUBT = 3.0, 0.025, 0.6
 PAIR = 2
 GENERATORS = len(SIZES) + 1
 
@@ -130,5 +130,5 @@ def weigh(count: Ints, sets: list[tuple[int, ...]], space: Space) -> Trust:
             right[own] = share * factor[own] / factor[own].sum()
             wrong[own] = share / own.sum()
     total = wrong.sum() or 1.0
-    doubt = min(MOST_EVEN, EVEN + EVEN_BY_FLAG * space.n)
+    doubt = min(MOST_DOUBT, DOUBT_BY_FLAG * space.n)
     return Trust(right / total, wrong / total, doubt)

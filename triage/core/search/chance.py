@@ -25,7 +25,7 @@ from triage.core.search.joint import Hypotheses
 
 REPAIRED = 0.2  # of the causes another wanted flag repairs
 GAIN = 0.04  # of all that is wanted; for less no launch is made that nobody asked for
-ENOUGH, VAIN = 0.0004, 3.0  # expected gain by flag, of all that is wanted; times more in vain
+ENOUGH, VAIN = 0.0006, 3.0  # expected gain by flag, of all that is wanted; times more in vain
 MOST = 400  # configurations that are weighed, the worthiest
 
 
