@@ -152,7 +152,7 @@ def _oracle(landscape: Landscape) -> Oracle:
 
 
 def test_a_proof_stands_though_the_budget_has_no_launch_for_what_it_can_do_without() -> None:
-    one = draw(Shape(n=8, causes=2), 1005)
+    one = draw(Shape(n=8, causes=2), 1027)
     problem = problem_of(one, "best", stop="proved")
     wanted = Trial(items=problem.keys(), why="")
     journal = [
