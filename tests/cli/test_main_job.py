@@ -133,7 +133,7 @@ def test_the_best_of_the_founding_case_is_proved_in_three_launches_beside_the_tw
     assert "Suspected: " in said
 
 
-def test_what_started_is_proposed_first_and_what_nobody_tried_keeps_more(
+def test_what_started_is_proposed_first_and_what_holds_a_failing_set_not_at_all(
     founding: Path, triage: Run
 ) -> None:
     found = proven(founding)
@@ -141,9 +141,7 @@ def test_what_started_is_proposed_first_and_what_nobody_tried_keeps_more(
     assert first.basis is Basis.LAUNCHED
     assert first.config == found.recommendation.config
     assert set(first.given_up) == {EP, FUSION}
-    untried = [option for option in rest if option.trial is None]
-    assert untried
-    assert all(option.weight < first.weight for option in untried)
+    assert all(option.trial for option in rest), "what would keep more has EP, which fails alone"
     document = json.loads(triage("recommend", founding, "--json").stdout)
     assert document["schema"] == "triage.recommendation/1"
     pasted = document["proposals"][0]
@@ -151,8 +149,30 @@ def test_what_started_is_proposed_first_and_what_nobody_tried_keeps_more(
     assert "--ep-size" not in pasted["command"]
     assert "-  --ep-size 8" in pasted["diff"].splitlines()
     text = triage("recommend", founding).stdout
-    assert "not tried here, would keep more" in text
+    assert "not tried here" not in text
+    assert "\nwhat is proposed, as a diff:\n" in text
     assert pasted["command"].strip() in text
+
+
+def test_what_nobody_tried_and_keeps_more_is_told_beside_what_started(
+    triage: Run, tmp_path: Path
+) -> None:
+    """A flag takes memory that the KV pool lacks; to give the pool more keeps the flag."""
+    full = Ending(
+        ends="exception",
+        phase="kv-pool-init",
+        exception="RuntimeError",
+        message="Not enough memory. Please try to increase --mem-fraction-static.",
+    )
+    starts = Ending(ends="starts")
+    write_landscape(tmp_path / "l.yaml", {frozenset(): starts, frozenset({FUSION}): full})
+    done = triage("bisect", recipe_of(tmp_path, (FUSION,)), "--session", "s")
+    assert done.returncode == 0, done.stderr
+    found = proven(tmp_path / "s")
+    untried = [option for option in found.found.options if option.trial is None]
+    assert untried
+    assert all(option.weight < found.found.options[0].weight for option in untried)
+    assert "not tried here, would keep more" in triage("recommend", "s").stdout
 
 
 def test_the_runbook_says_simulated_and_keeps_recorded_and_assumed_apart(founding: Path) -> None:

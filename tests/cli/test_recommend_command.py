@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import Run, is_an_error
 
-CASES = Path(__file__).parents[2] / "fixtures/cases"
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "fixtures/cases"
+SERIES = ROOT / "recipes/series-4flags.yaml"
 OOM = CASES / "graph-capture-oom--one-rank-of-eight/server.log"
 REFUSED = CASES / "args-unrecognized--another-engines-flags/server.log"
 pytestmark = pytest.mark.real
@@ -89,3 +91,15 @@ def test_a_single_launch_is_answered_with_its_own_command(triage: Run, tmp_path:
     document = json.loads(found.stdout)
     assert document["given"]
     assert "--enable-metrics" in document["proposals"][0]["command"]
+
+
+def test_what_holds_a_set_that_failed_otherwise_is_not_told_to_keep_more(triage: Run) -> None:
+    """{ep-size} fails by itself, so no remedy of the other failure is proposed beside it."""
+    assert triage("bisect", SERIES, "--speed", "1000").returncode == 0
+    done = triage("recommend", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [s["items"] for s in found["sets"] if len(s["items"]) == 1] == [["ep-size"]]
+    kept = [one["config"]["flags"].get("ep-size") for one in found["proposals"]]
+    assert kept
+    assert set(kept) == {None}

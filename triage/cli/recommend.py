@@ -162,9 +162,8 @@ def _of_session(path: Path, pick: int, *, as_json: bool, color: str, exit_zero: 
         if more := untried_text(found.found):
             text += f"\n\n{more}"
         if options:
-            number = pick or 1
-            pasted = _shown(found.written(options[number - 1]))
-            text += "".join(f"\n\n{part}" for part in command_text(number, pasted))
+            pasted = _shown(found.written(options[(pick or 1) - 1]))
+            text += "".join(f"\n\n{part}" for part in command_text(pick or None, pasted))
         console.answer(text, style, on=console.coloured(color))
     if shown.config is not None:
         console.talk(f"next: {hint('triage', 'confirm', found.session.path)}")

@@ -185,10 +185,14 @@ def option_documents(options: Sequence[Proposal], shown: Sequence[Shown]) -> lis
     ]
 
 
-def command_text(number: int, shown: Shown) -> Iterator[str]:
-    """The parts of the answer that are pasted: the diff, the command, what to know before."""
+def command_text(number: int | None, shown: Shown) -> Iterator[str]:
+    """The parts of the answer that are pasted: the diff, the command, what to know before.
+
+    `number` is that of the option, None where the answer numbers none.
+    """
     if shown.diff:
-        yield f"with {number}., as a diff:\n{shown.diff}"
+        lead = "what is proposed" if number is None else f"with {number}."
+        yield f"{lead}, as a diff:\n{shown.diff}"
     if shown.text:
         yield f"to paste:\n{shown.text.rstrip(chr(10))}"
     for note in shown.notes:

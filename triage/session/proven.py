@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.command import read_command
-from triage.core.config import Config, ServerCommand, diff
+from triage.core.config import Config, ServerCommand, apply, diff
 from triage.core.handover.proposals import (
     Basis,
     Disposition,
@@ -20,6 +20,7 @@ from triage.core.handover.proposals import (
     RuledOut,
 )
 from triage.core.handover.propose import kind_of
+from triage.core.search.journal import signature as named
 from triage.core.search.recommend import Recommendation
 from triage.core.trials import Problem, Seen
 from triage.core.wording import listed
@@ -85,7 +86,9 @@ def proven(path: Path) -> Proven:
             options += [
                 option
                 for option in told.launchable
-                if option.weight < lost and option.config not in known
+                if option.weight < lost
+                and option.config not in known
+                and not _spoken_against(problem, shown, option, named(entry))
             ][:UNTRIED]
             ruled_out = told.ruled_out
     found = Proposals(
@@ -104,6 +107,18 @@ def proven(path: Path) -> Proven:
         found=found,
         command=command_of(search, wanted),
     )
+
+
+def _spoken_against(problem: Problem, shown: Recommendation, option: Proposal, mended: str) -> bool:
+    """Whether the option keeps a smallest set that fails with another failure than it mends.
+
+    A larger set may hold the very flags that the option changes: that tells nothing of it.
+    """
+    config = option.config
+    if config is None:
+        return False
+    kept = {item.key for item in problem.choices() if apply(config, (item.change,)) == config}
+    return any(s.minimal and s.items <= kept and s.signature != mended for s in shown.sets)
 
 
 def _machine(session: SessionFolder) -> dict[str, str]:
