@@ -90,9 +90,10 @@ def diagnose(
         if root is not None and is_cut(diagnosis, generation, root):
             diagnosis = doubted(diagnosis, root, matcher.causes)
         return diagnosis
-    if seen == "healthy" and not ready and outcome is None:
+    serves = seen == "healthy" and generation.serves > 0
+    if seen == "healthy" and not ready and not serves and outcome is None:
         diagnosis = replace(diagnosis, title=_NODE_UP)
-    phase = "serving" if ready else generation.timeline.furthest()
+    phase = "serving" if ready or serves else generation.timeline.furthest()
     if seen == "interrupted":
         from triage.core.log.failure import of_stop  # noqa: PLC0415  as above
 
@@ -161,7 +162,7 @@ def _outcome(gatherer: Gatherer, finding: Finding, *, ready: bool, known: Outcom
         return "hung"  # whoever ended it then
     if _died(generation, after=0):
         return "failed"
-    if _is_up(generation):
+    if _is_up(generation) or generation.serves:
         return "healthy"
     if generation.told_to_end or _signalled([line.text for line, _ in generation.of(Ending.DEATH)]):
         return "hung" if waited_in_vain(generation) else "interrupted"

@@ -95,6 +95,7 @@ _DEATH = _Any(
     (r"exitcode *: -?\d+ \(pid: \d+\)|Signal \d+ \(SIG\w+\) received by PID \d+",
      ") received by PID ", "exitcode"),
     (r"Sending process \d+ closing signal SIG", " closing signal SIG"),
+    (r"^command terminated with exit code [1-9]\d*$", "command terminated with "),
     (r"^\S+ exited with code [1-9]\d*$|Back-off restarting failed container|CrashLoopBackOff",
      " exited with code ", "Back-off restarting failed container", "CrashLoopBackOff"),
     (r"ChildFailedError|ProcessExitedException: process \d+ terminated",
@@ -281,7 +282,8 @@ _FATAL = _Any(
     (r"^thread '[^']*' (?:\(\d+\) )?panicked at ", "panicked at "),
     (r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
     (r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed", "], thread: ["),
-    (r"^[\w./+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
+    (r"^panic: \S", "panic: "),  # of Go
+    (r"^[\w.:/+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
     (r"^Memory access fault by GPU node-\d+ ", "fault by GPU"),
 )
 _ABORT = _Any(
@@ -379,7 +381,7 @@ LITERALS = frozenset(
         "malloc():", "free():", "corrupted size", "munmap_chunk", "NCCL WARN", "NULL value",
         "non-zero status", ".cpp:", ".cc:", ".cu:", "ERROR", "CRITICAL", "EOFError",
         "Received signal", "SYSTEM_ERROR", "PBS: job killed", "TERM_RUNLIMIT", "TERM_PREEMPT",
-        "job is preempted", "Preempted ", "imminent node",
+        "job is preempted", "Preempted ", "imminent node", "panic: ", "terminated with exit",
     )
 )  # fmt: skip
 _ORDER = (

@@ -88,8 +88,8 @@ class Generation:
 
     `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
     lines that blame a kernel; `stacks` what dying interpreters dumped; `supported` the
-    first line, other than one of `dumps`, that bears out a cause's context; `ready`, `joined` and
-    `stop` are line numbers, 0 if never.
+    first line, other than one of `dumps`, that bears out a cause's context; `ready`, `joined`,
+    `serves` and `stop` are line numbers, 0 if never.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
@@ -107,6 +107,7 @@ class Generation:
     ready: int = 0
     readies: dict[str, int] = field(default_factory=dict)  # source -> line of its last ready
     joined: int = 0  # line by which a node other than the first says that its ranks are up
+    serves: int = 0  # line of a batch beside running requests, in a log that lacks the start
     stop: int = 0
     signalled: int = 0  # first line of a process that was told to end, maybe beside the server
     bind: int = 0  # line of a failed bind: the ready line after it is not ours

@@ -294,6 +294,9 @@ class Gatherer:
             )
             if self.engine == "unknown":
                 self.engine = "sglang"
+            if not generation.serves and landmarks.is_beside_others(text):
+                begun = generation.streams or generation.timeline.steps[0].phase != phase
+                generation.serves = 0 if begun else line.number
         if WHAT in text and (what := _WHAT.match(text)) is not None:
             key = f"{line.wrapper} {line.rank}"
             if key not in generation.what and len(generation.what) < _STREAMS:

@@ -86,6 +86,9 @@ LITERALS = frozenset(
     | {"Capture ", READY[1], f"{_LAUNCHER}:"}
 ) - frozenset(FREQUENT)
 
+# A warm-up has the server for itself.
+_BESIDE = regex(r"^Prefill batch.{0,300}?#running-req: [1-9]", needs=("Prefill batch",))
+
 # Every rank prints these; others only the first of them, or the main process.
 _EACH = ("Init torch distributed ", "Init parallel ", "Init nccl begin", "Memory baseline taken",
          "Load weight ", "KV Cache is allocated", "Memory pool end", "Capture ",
@@ -95,6 +98,11 @@ _EACH = ("Init torch distributed ", "Init parallel ", "Init nccl begin", "Memory
 def is_of_each(text: str) -> bool:
     """Whether every rank prints this landmark, so that one who did not is not there yet."""
     return text.startswith(_EACH) and "graph bs" not in text and "graph num" not in text
+
+
+def is_beside_others(text: str) -> bool:
+    """Whether a batch was made while other requests ran: somebody uses the server."""
+    return text.startswith(FREQUENT[0]) and _BESIDE.search(text) is not None
 
 
 def phase_of(text: str) -> str:

@@ -48,6 +48,7 @@ _REQUEST = regex(
     r"|\b(?:prompt|messages|content|input_text)\\{0,8}['\"]?[:=] ?\\{0,8}['\"]",
     needs=("obj=", "ReqInput(", "Received request ", "prompt", "messages", "content", "input_text"),
 )
+REQUESTS = ("Receive: obj=", "Finish: obj=", "Received request ")  # how such a record begins
 _ASKED = ("prompt", "messages", "content", "input_text", "text", "input", "obj", "request")
 _FRAME = regex(r'File (?P<slashes>\\{0,8})"', needs=("File ",))
 _QUOTES = {'"': regex(r'\\.|"'), "'": regex(r"\\.|'")}

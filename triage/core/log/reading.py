@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from triage.core.log import endings, landmarks
 from triage.core.log.endings import Ending, ending
+from triage.core.log.nested import REQUESTS
 from triage.core.log.signatures import Matcher
 from triage.core.log.tracebacks import unwrapped
 from triage.core.records import dataclass
@@ -70,6 +71,12 @@ class Reading:
     every: Found | None = None
 
 
+_WORDS = Reading(
+    phase="", ending=None, found={}, supported=(), kernel=False, only_kernel=False, blames=False,
+    matches=False, doubts=False, event=False, names=False, replay=False, every={},
+)  # fmt: skip
+
+
 class Reader:
     """Reads texts, and remembers the short ones.
 
@@ -102,6 +109,8 @@ class Reader:
         return known
 
     def _read(self, text: str, seen: Collection[int]) -> Reading:
+        if text.startswith(REQUESTS):
+            return _WORDS  # of a client, who may ask what an error means
         here = self.matcher.present(text, seen) if seen else frozenset()
         inner = unwrapped(text)
         found = dict(self.matcher.match(inner, seen)) if inner else {}
