@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import triage.core
-from triage.core.log.endings import _Any
 from triage.core.log.frames import _Table
 from triage.core.log.literals import cover
+from triage.core.log.wordings import Wordings
 from triage.core.redact import _SECRETS, redact_text
 from triage.core.regex import _Guarded, regex
 
@@ -29,7 +29,7 @@ def _guarded() -> Iterator[tuple[str, _Guarded[Any]]]:
 def _inside(value: object) -> Iterator[_Guarded[Any]]:
     if isinstance(value, _Guarded):
         yield value
-    elif isinstance(value, _Any):
+    elif isinstance(value, Wordings):
         for row in value.rows:
             if not isinstance(row, str):
                 yield _Guarded(row[0], 0, row[1:])

@@ -17,17 +17,15 @@ from triage.core.log.endings import (
     ending,
     is_communication,
     is_communicator,
-    is_container,
     is_load_barrier,
     is_native,
-    is_no_program,
-    is_refused,
 )
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.frames import place, proven_phase
 from triage.core.log.gather import is_uncaught
 from triage.core.log.lines import Line
+from triage.core.log.no_start import is_container, is_no_program, is_refused
 from triage.core.log.tracebacks import Traceback, unwrapped, wraps_capture
 from triage.core.records import dataclass, field
 from triage.core.regex import finds

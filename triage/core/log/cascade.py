@@ -22,15 +22,15 @@ from triage.core.log.clock import seconds
 from triage.core.log.confidence import says_much, weight
 from triage.core.log.consequences import consequences, decoys, teardown
 from triage.core.log.endings import (
-    BIND,
     Ending,
     is_native,
     is_panic,
     is_peer_gone,
     is_standstill,
 )
-from triage.core.log.evidence import Generation, source_of
+from triage.core.log.evidence import Generation
 from triage.core.log.ranks import members, resolved
+from triage.core.log.survived import answered, is_cleared, is_other
 from triage.core.records import dataclass, field
 
 _FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
@@ -119,7 +119,9 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     _placed(ranking)
     before = list(ranking.left)
     ranking.drop("the rank went on after it", lambda c: c.passed)
-    ranking.drop("the server was ready after it", lambda c: _cleared(c, generation))
+    ranking.drop("the server was ready after it", lambda c: is_cleared(c, generation))
+    ranking.drop("another program's, beside a server that is up", lambda c: is_other(c, generation))
+    ranking.remove("the server went on to answer", answered(ranking.left, generation))
     _yield(ranking, before)
     _yield_to_named(ranking)
     _yield_to_kernels(ranking, generation)
@@ -174,21 +176,6 @@ def _best_on_line(ranking: _Ranking) -> Candidate:
     if best is not root:
         ranking.say("a cause whose pattern says more of the line", [best])
     return best
-
-
-def _cleared(c: Candidate, generation: Generation) -> bool:
-    """Whether a server that was ready later shows that the line did no harm.
-
-    What ended a process is cleared only by its own source, and not if that died between:
-    then it was another start that came up.
-    """
-    if generation.bind or BIND in c.text:
-        return False
-    if c.strength > 0:
-        return c.line < generation.ready
-    own = generation.readies.get(c.source, 0)
-    deaths = (line for line, _ in generation.of(Ending.DEATH) if c.line < line.number < own)
-    return c.line < own and all(source_of(line.wrapper) != c.source for line in deaths)
 
 
 def _likely(

@@ -21,6 +21,7 @@ from triage.core.log.facts import config_of, effective_of, of_another_node, tota
 from triage.core.log.finder import Compile, Plain
 from triage.core.log.gather import FIXED, Gatherer, read
 from triage.core.log.signatures import matcher_of
+from triage.core.log.survived import deaths_of
 from triage.core.records import replace
 from triage.core.server_args import ServerArgsDump, find_dump
 from triage.core.typed import TYPE_CHECKING
@@ -124,7 +125,7 @@ def _died(generation: Generation, *, after: int) -> bool:
     stop = generation.stop
     deaths = [
         line.text
-        for line, _ in generation.of(Ending.DEATH)
+        for line in deaths_of(generation)
         if line.number > after and (not stop or line.number < stop)
     ]
     return bool(deaths) and not _signalled(deaths)

@@ -14,6 +14,8 @@ import re
 from enum import Enum
 from functools import lru_cache
 
+from triage.core.log import no_start
+from triage.core.log.wordings import Wordings
 from triage.core.regex import regex
 
 
@@ -31,28 +33,7 @@ class Ending(Enum):
     ADVICE = "advice"  # general advice after an error
 
 
-# A plain text, or a pattern and texts of which one is in all that it matches.
-Row = str | tuple[str, ...]
-
-
-class _Any:
-    """Whether any of some rows is in a text; a pattern is tried only if its texts allow it."""
-
-    def __init__(self, *rows: Row) -> None:
-        self.rows = rows
-        self._tests = [
-            row if isinstance(row, str) else regex(row[0], needs=row[1:]).search for row in rows
-        ]
-
-    def search(self, text: str) -> bool:
-        """Whether a row is in the text."""
-        for test in self._tests:
-            if test in text if isinstance(test, str) else test(text) is not None:
-                return True
-        return False
-
-
-_DEATH = _Any(
+_DEATH = Wordings(
     "Received sigquit from a child proces",
     "SIGQUIT received. signum",
     (r"Rank \d+ scheduler (?:died during initialization|is dead)", " scheduler "),
@@ -101,7 +82,7 @@ _DEATH = _Any(
     (r"ChildFailedError|ProcessExitedException: process \d+ terminated",
      "ChildFailedError", "ProcessExitedException: process "),
 )  # fmt: skip
-_PEER_GONE = _Any(
+_PEER_GONE = Wordings(
     (r"gloo/transport/\w+/pair\.cc:\d+\]? *"
      r"(?:Connection closed by peer|.*Connection reset by peer)", "gloo/transport/"),
     (r"NCCL.*remote process exited or there was a network error|ncclRemoteError",
@@ -121,7 +102,7 @@ _PEER_GONE = _Any(
         "EOFError",
     ),
 )  # fmt: skip
-_SURVIVOR = _Any(
+_SURVIVOR = Wordings(
     *_PEER_GONE.rows,
     (r"gloo/\S*unbound_buffer\.cc:\d+\]? *Timed out waiting", "unbound_buffer.cc:"),
     "Watchdog timeout (self.watchdog_timeout=",
@@ -149,7 +130,7 @@ _SURVIVOR = _Any(
     "StreamCaptureInvalidated",
     "operation failed due to a previous error during capture",
 )
-_TEARDOWN = _Any(
+_TEARDOWN = Wordings(
     "kill_process_tree called",
     (r"Sleeping \d+ seconds before crash diagnostics", " seconds before crash diagnostics"),
     "Pyspy dump",
@@ -177,7 +158,7 @@ _TEARDOWN = _Any(
         "Worker: shutting down",
     ),
 )
-_STOP = _Any(
+_STOP = Wordings(
     "SIGTERM received.",
     "SIGINT received",
     "Draining requests and shutting down",
@@ -207,7 +188,7 @@ _STOP = _Any(
     ),
 )
 # A process that ended because it was told to: SIGTERM or SIGINT, and nothing else, is said of it.
-_SIGNALLED = _Any(
+_SIGNALLED = Wordings(
     (r"^(?:srun|slurmstepd): error: .*\btasks? [\d,-]+: Terminated$", ": Terminated"),
     (r"^Terminated$|^(?:\S+: )?line \d+: +\d+ Terminated\b", "Terminated"),
     (r"^\S+ exited with code (?:143|130)$", " exited with code 1"),
@@ -216,68 +197,8 @@ _SIGNALLED = _Any(
         "Main process exited, code=",
     ),
 )
-# A command line that argparse refuses; compilers write "name: error: ..." too.
-_REFUSED = _Any(
-    (r"^(?:[\w./-]{1,80}\.py|(?:sglang|vllm)(?: [\w-]+)?): error: ", ": error: "),
-    (
-        r"(?:^|[\]] )[\w./ -]{1,80}: error: (?:unrecognized arguments|ambiguous option|argument -"
-        r"|the following arguments are)",
-        ": error: ",
-    ),
-)
-# The interpreter or the shell finds no engine to run, and ends. Scripts go on without modules.
-_NO_PROGRAM = _Any(
-    (
-        r"^[^ ]*python[\d.]*: (?:Error while finding module specification for|No module named)"
-        r" '?(?:sglang|vllm)\b",
-        "python",
-    ),
-    (r"^[^ ]*python[\d.]*: can't open file ", ": can't open file "),
-)
-_NO_COMMAND = _Any(
-    (
-        r"^(?:[\w./-]*(?:ba|da|z|k)?sh|\S+\.sh): (?:line \d+: |\d+: )?(?:exec: )?[\w./-]*"
-        r"(?:python|sglang|vllm|numactl|torchrun|srun|docker|nvidia)[\w./-]*: "
-        r"(?:command not found|not found|No such file or directory|Permission denied)",
-        ": No such file or directory",
-        ": Permission denied",
-        ": command not found",
-        ": not found",
-    ),
-    (r"^exec: \"?\S+\"?: (?:not found|executable file not found|permission denied)",
-     ": executable file not found", ": not found", ": permission denied"),
-    (r"^exec \S+: (?:exec format error|no such file or directory)",
-     ": exec format error", ": no such file or directory"),
-)  # fmt: skip
-_CONTAINER = _Any(
-    (r"nvidia-container-cli: .*error|nvidia-container-cli: ", "nvidia-container-cli: "),
-    "OCI runtime create failed",
-    "unable to start container process",
-    (
-        r"^(?:docker|podman|Error): (?:Error response from daemon|.*Error response from daemon)",
-        "Error response from daemon",
-    ),
-    (r"^Error response from daemon: ", "Error response from daemon: "),
-    # Slurm's container plugin: `slurmstepd: error: pyxis:     enroot-switchroot: ...`.
-    (
-        r"error: pyxis: +(?:enroot-\w+: |couldn't |failed to |container start failed|\[ERROR\] )",
-        "error: pyxis: ",
-    ),
-    (
-        r"^Error: (?:(?:crun|runc|OCI runtime error|setting up CDI devices): |statfs )",
-        "Error: OCI runtime error",
-        "Error: crun: ",
-        "Error: runc: ",
-        "Error: setting up CDI devices",
-        "Error: statfs ",
-    ),
-    (r"Failed at step \w+ spawning ", "Failed at step "),
-)
-_FATAL = _Any(
-    *_REFUSED.rows,
-    *_NO_PROGRAM.rows,
-    *_NO_COMMAND.rows,
-    *_CONTAINER.rows,
+_FATAL = Wordings(
+    *no_start.ROWS,
     (r"\[Errno -?\d+\] error while attempting to bind", "error while attempting to bind"),
     (r"^thread '[^']*' (?:\(\d+\) )?panicked at ", "panicked at "),
     (r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
@@ -286,7 +207,7 @@ _FATAL = _Any(
     (r"^[\w.:/+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
     (r"^Memory access fault by GPU node-\d+ ", "fault by GPU"),
 )
-_ABORT = _Any(
+_ABORT = Wordings(
     (r"^(?:Fatal Python error: )+", "Fatal Python error: "),
     (r"^terminate called (?:after throwing|without an active)", "terminate called "),
     (
@@ -309,7 +230,7 @@ _ABORT = _Any(
         "munmap_chunk",
     ),
 )
-_TROUBLE = _Any(
+_TROUBLE = Wordings(
     (r"^E\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
     (r"^\[E\d{3,4} [\d:.]+ \S+:\d+\] ", "] "),
     "NCCL WARN ",
@@ -325,7 +246,7 @@ _TROUBLE = _Any(
     (r"^(?:ERROR|CRITICAL|FATAL)\b[ :]", "CRITICAL", "ERROR", "FATAL"),
     (r"^\[?(?:error|ERROR|Error)\]?: ", "ERROR", "Error", "error"),
 )
-_ADVICE = _Any(
+_ADVICE = Wordings(
     (r"^Possible (?:solutions|suggestions):", "Possible s"), "common cause is the OS OOM killer"
 )
 _TIMEOUT = regex(
@@ -397,7 +318,7 @@ _ORDER = (
 )
 
 # Heads of exceptions after which the process ends for certain.
-FATAL_HEADS = _Any(
+FATAL_HEADS = Wordings(
     "hit an exception",
     "Initialization failed",
     "Exception in run_tp_server",
@@ -421,22 +342,6 @@ _COMMUNICATION = regex(
 def ending(text: str) -> Ending | None:
     """What sort of ending the line is part of, or None."""
     return next((kind for kind, pattern in _ORDER if pattern.search(text)), None)
-
-
-def is_refused(text: str) -> bool:
-    """Whether the line is argparse's refusal of a command line."""
-    return _REFUSED.search(text)
-
-
-def is_no_program(text: str) -> bool:
-    """Whether the line is the interpreter's: there is no engine to run."""
-    return _NO_PROGRAM.search(text)
-
-
-@lru_cache(maxsize=64)
-def is_container(text: str) -> bool:
-    """Whether the line is a container runtime's: no engine ever ran."""
-    return _CONTAINER.search(text)
 
 
 def is_load_barrier(text: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from triage.core.diagnosis import Frame
+from triage.core.log.answers import Answers
 from triage.core.log.endings import Ending, is_end
 from triage.core.log.landmarks import Timeline
 from triage.core.log.lines import Line
@@ -86,6 +87,7 @@ class Hit:
 class Generation:
     """One start of the engine within a log; a restarted container logs several.
 
+    `answers` tells whether it went on once it was ready, `engines` the sources with a landmark;
     `endings` holds lines that belong to an ending, with the rank's phase; `kernels`
     lines that blame a kernel; `stacks` what dying interpreters dumped; `supported` the
     first line, other than one of `dumps`, that bears out a cause's context; `ready`, `joined`,
@@ -102,6 +104,8 @@ class Generation:
     what: dict[str, tuple[int, str]] = field(default_factory=dict)  # stream -> line, what()
     supported: dict[int, int] = field(default_factory=dict)
     dumps: list[tuple[int, str]] = field(default_factory=list)  # line and text of the first
+    answers: Answers = field(default_factory=Answers)
+    engines: set[str] = field(default_factory=set)
     dump: str = ""
     sizes: dict[str, int] = field(default_factory=dict)  # of the layout, where vLLM prints them
     ready: int = 0
@@ -125,6 +129,17 @@ class Generation:
     def told_to_end(self) -> int:
         """The first line by which the server, or a process that may be it, was told to end."""
         return self.stop or self.signalled
+
+    @property
+    def up(self) -> int:
+        """The line from which on it served, as far as the log shows; 0 if it did not."""
+        return 0 if self.bind else self.ready or self.serves
+
+    def is_other(self, source: str) -> bool:
+        """Whether what comes from this source is another program's than the engine's."""
+        if not source or " pid=" in f" {source}" or source in self.engines:
+            return False
+        return bool(self.engines - {""})
 
     def supports(self, cause: int, context: Sequence[str]) -> int | None:
         """The first line that bears out the context of this cause, if any does.

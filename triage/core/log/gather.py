@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from triage.core.causes import Role
 from triage.core.log import endings, landmarks, partial, restarts
+from triage.core.log.answers import TEXTS
 from triage.core.log.endings import FATAL_HEADS, STOPPED_BY, Ending, ending
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import LONG, WINDOWS, Compile, Plain
@@ -106,6 +107,7 @@ class Gatherer:
         self._reader = reader_of(matcher)
         self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
+        self._listens = False  # whether answers of the server are looked for
         self._looked = 0  # lines that were looked through once more
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
@@ -215,8 +217,9 @@ class Gatherer:
             self._engine(text)
         generation.seen(line)
         tb = self._tracebacks.feed(line)
-        if len(self._tracebacks.finished) > self._taken:
+        if self._listens or len(self._tracebacks.finished) > self._taken:
             self._collect()
+            self._hear(line)
         if tb is None:
             if said.event or generation.told_to_end or generation.broken:
                 self._record(line, said)
@@ -252,6 +255,7 @@ class Gatherer:
         self._in_start = tuple(text for text in self._in_start if text not in _ENGINES)
         self.frequent = self._in_start
         generation.add_dump(line)
+        generation.engines.add(source)
         generation.timeline.mark(line, "config-load")
 
     def _restart(self, line: Line) -> None:
@@ -274,7 +278,7 @@ class Gatherer:
         self._tracebacks = Tracebacks()
         self._taken = 0
         self._open.clear()
-        self.awaited = ()
+        self._listen()
         self.frequent = self._in_start
 
     def _record(self, line: Line, said: Reading) -> None:
@@ -288,33 +292,44 @@ class Gatherer:
         if not said.event:
             return
         if phase:
-            generation.timeline.mark(line, phase)
-            generation.joined = (
-                line.number if text.startswith(landmarks.JOINED) else generation.joined
-            )
-            if self.engine == "unknown":
-                self.engine = "sglang"
-            if not generation.serves and landmarks.is_beside_others(text):
-                begun = generation.streams or generation.timeline.steps[0].phase != phase
-                generation.serves = 0 if begun else line.number
+            self._landmark(line, phase)
         if WHAT in text and (what := _WHAT.match(text)) is not None:
             key = f"{line.wrapper} {line.rank}"
             if key not in generation.what and len(generation.what) < _STREAMS:
                 generation.what[key] = (line.number, what[1])
         if SIZES in text and not generation.sizes:
             generation.sizes = {name: int(size) for name, size in _SIZES.findall(text)}
-        vllm_ready = self.engine == "vllm" and landmarks.READY[1] in text
-        if landmarks.READY[0] in text or vllm_ready:
-            generation.ready = generation.readies[source_of(line.wrapper)] = line.number
-            # A server that came up does not hang in its start.
-            self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
-            wanted = (*landmarks.FREQUENT_RAW, *self._matcher.frequent_once_up())
-            self.frequent = tuple(text for text in self._in_start if text in wanted)
+        if landmarks.READY[0] in text or (self.engine == "vllm" and landmarks.READY[1] in text):
+            self._ready(line)
         kind = said.ending
         if kind is not None:
             if kind is Ending.FATAL and endings.BIND in text:
                 generation.bind = generation.bind or line.number
             generation.add_ending(kind, line, self._phase(line))
+            if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
+                self._ask()
+
+    def _landmark(self, line: Line, phase: str) -> None:
+        """A line that opens this phase."""
+        generation, text = self.generation, line.text
+        generation.timeline.mark(line, phase)
+        generation.engines.add(source_of(line.wrapper))
+        generation.joined = line.number if text.startswith(landmarks.JOINED) else generation.joined
+        if self.engine == "unknown":
+            self.engine = "sglang"
+        if not generation.serves and landmarks.is_beside_others(text):
+            begun = generation.streams or generation.timeline.steps[0].phase != phase
+            generation.serves = 0 if begun else line.number
+
+    def _ready(self, line: Line) -> None:
+        """The line by which the server says that it is up."""
+        generation, source = self.generation, source_of(line.wrapper)
+        generation.ready = generation.readies[source] = line.number
+        generation.engines.add(source)
+        # A server that came up does not hang in its start.
+        self._settle(*[index for index in self._open if self._matcher.causes[index].hang])
+        wanted = (*landmarks.FREQUENT_RAW, *self._matcher.frequent_once_up())
+        self.frequent = tuple(text for text in self._in_start if text in wanted)
 
     def _match(self, line: Line, said: Reading, tb: Traceback | None) -> None:
         generation, text = self.generation, line.text
@@ -327,6 +342,7 @@ class Gatherer:
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
                 self._await(index)
+                self._ask()
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
         if tb is not None and tb.line == line.number and not tb.message and tb.code:
@@ -362,13 +378,31 @@ class Gatherer:
             return
         if not (self.generation.ready and self._matcher.causes[index].hang):
             self._open[index] = texts
-            self.awaited = (*self.awaited, *texts)
+            self._listen()
 
     def _settle(self, *causes: int) -> None:
         """These causes need not be refuted any more."""
         for index in causes:
             del self._open[index]
-        self.awaited = tuple(text for some in self._open.values() for text in some)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Ask for the lines that refute a cause, or show that the server goes on to answer."""
+        self._listens = self.generation.answers.wanted
+        refuting = tuple(text for some in self._open.values() for text in some)
+        self.awaited = (*refuting, *TEXTS) if self._listens else refuting
+
+    def _hear(self, line: Line) -> None:
+        """A line that may be an answer of the server."""
+        if self._listens and self.generation.answers.tell(line):
+            self._listen()
+
+    def _ask(self) -> None:
+        """A line came that is a failure unless the server, once it is up, goes on to answer."""
+        if self.generation.up:
+            self.generation.answers.ask()
+            if not self._listens:
+                self._listen()
 
     def _phase(self, line: Line) -> str:
         known = line.rank in self.generation.timeline.phases
@@ -396,6 +430,7 @@ class Gatherer:
         if tb.rank == "main" and labelled and phase in _WAITING:
             phase = generation.timeline.furthest()  # the main process waits for its children
         generation.add_traceback(tb, phase)
+        self._ask()
         generation.woven = self._tracebacks.woven
         if ending(tb.text) is Ending.DEATH:
             line = Line(tb.offset, tb.line, tb.time, tb.rank, tb.text, tb.wrapper,

@@ -16,7 +16,7 @@ from triage.core.flags import FlagTable, Known
 from triage.core.log.allowed import allowed
 from triage.core.log.arithmetic import related
 from triage.core.log.compute import filled, in_words
-from triage.core.log.endings import is_refused
+from triage.core.log.no_start import is_refused
 from triage.core.regex import regex
 
 _SMALL = 2  # a number below this fits too many flags to say anything

@@ -1,0 +1,89 @@
+"""Whether the server itself shows that a line did it no harm: it came up, or answered, after it.
+
+In:  candidates and the evidence. Out: yes or no; the deaths that are the server's.
+Not: what a rank shows by its own landmarks (landmarks.py), or choosing a root (cascade.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triage.core.log.candidates import Candidate
+from triage.core.log.endings import BIND, FATAL_HEADS, Ending
+from triage.core.log.evidence import Generation, source_of
+from triage.core.log.lines import Line
+from triage.core.log.no_start import is_no_start
+from triage.core.regex import regex
+
+_ENGINES = ("sglang", "vllm")
+# What `docker compose` says of a container, be it the engine's or not.
+_EXITED = regex(r"^(\S+) exited with code \d", needs=(" exited with code ",))
+
+
+def is_cleared(c: Candidate, generation: Generation) -> bool:
+    """Whether a server that was ready later shows that the line did no harm.
+
+    What ended a process is cleared only by its own source, and not if that died between:
+    then it was another start that came up.
+    """
+    if generation.bind or BIND in c.text:
+        return False
+    if c.strength > 0:
+        return c.line < generation.ready
+    own = generation.readies.get(c.source, 0)
+    deaths = (line for line, _ in generation.of(Ending.DEATH) if c.line < line.number < own)
+    return c.line < own and all(source_of(line.wrapper) != c.source for line in deaths)
+
+
+def is_other(c: Candidate, generation: Generation) -> bool:
+    """Whether a program beside a server that is up said it.
+
+    A source without a landmark may be an engine that did not come so far: then its code stands
+    in the exception, or its command line was refused.
+    """
+    if not generation.up or not generation.is_other(c.source) or is_no_start(c.text):
+        return False
+    frames = [frame for tb in c.tb.chain() for frame in tb.frames] if c.tb else []
+    return not any(name in frame.file for frame in frames for name in _ENGINES)
+
+
+def answered(left: Sequence[Candidate], generation: Generation) -> list[Candidate]:
+    """Those after which a server that was up answered, as it would not if it had failed.
+
+    What it once survived for long it survives again. The engine itself says by the head of an
+    exception that a process ends with it.
+    """
+    up, answers = generation.up, generation.answers
+    later = [c for c in left if 0 < up < c.line]
+    if not later:
+        return []
+    again = {c.text for c in later if c.line < answers.long}
+    died = max((line.number for line in deaths_of(generation)), default=0)
+    return [
+        c
+        for c in later
+        if c.line < answers.long
+        or (c.line > died and not _is_engines(c) and (c.line < answers.last or c.text in again))
+    ]
+
+
+def deaths_of(generation: Generation) -> list[Line]:
+    """The lines by which processes of the server died; not those that it survived for long."""
+    up, long = generation.up, generation.answers.long
+    return [
+        line
+        for line, _ in generation.of(Ending.DEATH)
+        if not 0 < up < line.number < long and not _is_others(line.text, generation)
+    ]
+
+
+def _is_others(text: str, generation: Generation) -> bool:
+    """Whether a container ended beside a server that is up, in which no engine ran."""
+    found = _EXITED.match(text) if generation.up else None
+    if found is None:
+        return False
+    return found[1] in generation.spans and generation.is_other(found[1])
+
+
+def _is_engines(c: Candidate) -> bool:
+    return c.tb is not None and any(FATAL_HEADS.search(tb.header) for tb in c.tb.chain())
