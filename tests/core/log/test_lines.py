@@ -250,3 +250,26 @@ def test_triggers_leave_out_what_a_shorter_one_implies() -> None:
 def test_a_worker_of_vllm_names_its_rank() -> None:
     (line,) = clean(b"(VllmWorker rank=5 pid=2573) ERROR 07-01 19:03:19 [x.py:492] boom", 0, 1)
     assert (line.rank, line.text) == ("TP5", "boom")
+
+
+def test_a_long_redrawn_line_is_not_cut_within_one_of_its_states() -> None:
+    states = "".join(f"\rFetching files: {n:3d}%|  | {n}/200 [00:01<00:09]" for n in range(200))
+    raw = f"{states}\r[2026-07-01 12:00:00 TP4] Load weight end.".encode()
+    hits = (len(raw) - 5,)
+    found = [line.text for line in clean(raw, 0, 1, hits)]
+    assert found[-1] == "Load weight end."
+    assert all(text.startswith("Fetching files: ") and text.endswith("]") for text in found[:-1])
+
+
+def test_behind_a_wrapper_a_carriage_return_makes_no_empty_line() -> None:
+    (line,) = clean(b"sglang-1  | \rFetching files: 100%|##| 4/4 [00:01<00:00]", 0, 1)
+    assert line.text.startswith("Fetching files")
+    assert line.wrapper == "sglang-1"
+
+
+def test_a_worker_of_ray_is_no_rank_and_its_library_names_the_device() -> None:
+    assert one(f"(Worker pid=7) {RECORD}").rank == "TP4 EP4"
+    assert one("(Worker pid=7) [2026-07-01 12:00:00] server_args=").rank == "main"
+    assert one("(Worker pid=7) Traceback (most recent call last):").rank == "main"
+    assert one("(Worker pid=7) node:13:92 [7] socket.c:485 NCCL WARN refused").rank == "gpu7"
+    assert one("(Worker_TP1 pid=7) INFO 07-01 12:00:00 [a.py:1] x").rank == "Worker_TP1"

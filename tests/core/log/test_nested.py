@@ -189,3 +189,31 @@ def test_the_line_of_an_exception_alone_ends_no_watched_launch_though_it_has_a_l
     record = {"level": "error", "message": "RuntimeError: CUDA error: out of memory"}
     live.feed((json.dumps(record | {"timestamp": STAMP}) + "\n").encode())
     assert live.fatal_line == 0
+
+
+def test_a_message_that_journald_writes_as_numbers_is_read_as_its_bytes() -> None:
+    """It does so with every message that holds a colour or a carriage return."""
+    lines = [
+        f"\x1b[36m{line}\x1b[0m" if "Error" in line or "TP3" in line else line
+        for line in (RECORD + SAID).splitlines()
+    ]
+    log = "".join(
+        json.dumps(
+            {"__REALTIME_TIMESTAMP": "1782907200000000", "SYSLOG_IDENTIFIER": "sglang",
+             "MESSAGE": list(line.encode()) if "\x1b" in line else line},
+            separators=(",", ":"),
+        )
+        + "\n"
+        for line in lines
+    )  # fmt: skip
+    for finder in (plain, fast):
+        found = diagnose([log.encode()], load_causes(), finder=finder)
+        assert found.root is not None
+        assert found.root.text.startswith("AttributeError: 'NoneType'")
+        assert found.root.line == len(lines)
+        assert found.ranks == ("TP3",)
+
+
+@pytest.mark.parametrize("numbers", ["[300]", '["a"]', "[]", "[1.5]", "[null]"])
+def test_numbers_that_are_no_bytes_are_no_message(numbers: str) -> None:
+    assert within(f'{{"__REALTIME_TIMESTAMP":"1","MESSAGE":{numbers}}}') in (None, ([""], False))

@@ -156,3 +156,36 @@ def test_a_rank_that_begins_after_another_failed_is_no_restart() -> None:
     assert (d.starts, d.ranks) == (1, ("all",))
     again = found(text + backend.format("TP2") + failing("ValueError: y", "TP2"))
     assert again.starts == 2
+
+
+def of_no_module(error: str) -> str:
+    return f'Traceback (most recent call last):\n  File "/a/b.py", line 7, in wait\n    raise X\n{error}\n'
+
+
+AGAIN = "/a/sglang/launch_server.py:71: UserWarning: still supported\n" + ARGS + BEGIN + LOADS
+
+
+def test_of_a_log_without_its_head_the_first_start_counts_too() -> None:
+    """Nothing shows that a process ended but that another start begins, later than any can."""
+    one, two = of_no_module("TimeoutError: first"), of_no_module("TimeoutError: second")
+    d = found(BEGIN + LOADS + one + AGAIN + two)
+    assert root_text(d) == "TimeoutError: first"
+    assert d.starts == 2
+    assert root_text(found(BEGIN + LOADS + AGAIN + two)) == "TimeoutError: second"
+
+
+def test_a_traceback_whose_head_is_cut_off_may_show_that_its_program_ended() -> None:
+    cut = '  File "/a/sglang/launch_server.py", line 7, in <module>\n    run()\n'
+    whole = '  File "<frozen runpy>", line 9, in _run_module_as_main\n' + cut
+    tail = '  File "/a/sglang/srt/y.py", line 7, in run\n    raise X\nValueError: '
+    log = f"{cut}{tail}first\n/a/sglang/launch_server.py:71: UserWarning: x\nTraceback (most recent call last):\n"
+    log += f"{whole}{tail}second\n"
+    assert root_text(found(log)) == "ValueError: first"
+    frame = '  File "/a/runpy.py", line 9, in _run_code\n    exec(code)\n'
+    assert root_text(found(frame + log)) == "ValueError: first"
+
+
+def test_a_start_that_an_early_line_tells_is_counted_once() -> None:
+    again = "/a/sglang/launch_server.py:71: UserWarning: still supported\n" + ARGS + BEGIN
+    assert found(ARGS + BEGIN + FIRST + again + SECOND).starts == 2
+    assert found(ARGS + BEGIN + FIRST + again + SECOND + again + SECOND).starts == 3

@@ -207,3 +207,11 @@ def test_an_assertion_over_several_lines_is_matched_as_a_whole() -> None:
     assert found.traceback.message.startswith("assert (")
     whole = text.replace("    ...<1 line>...\n", "")
     assert diagnose([whole.encode()], load_causes()).cause == "heads-not-divisible-tp"
+
+
+def test_a_bar_that_another_process_draws_ends_no_traceback() -> None:
+    bar = "Upload:  25%|##5       | 1/4 [00:01<00:03,  1.11s/it]"
+    head, frame, code, _, error = record("TP3", "ValueError: boom").split("\n")[:5]
+    (tb,) = parse(head, frame, bar, code, bar, error, "Expected: 3", bar, "Found: 4")
+    assert (tb.rank, tb.exception, tb.message) == ("TP3", "ValueError", "boom")
+    assert tb.more == ["Expected: 3", "Found: 4"]

@@ -18,7 +18,7 @@ from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.finder import LONG, WINDOWS, Compile, Plain
 from triage.core.log.framing import learned
 from triage.core.log.lines import Line, as_printed, parts, peel
-from triage.core.log.nested import HEAD
+from triage.core.log.nested import HEAD, NUMBERS
 from triage.core.log.partial import Joined
 from triage.core.log.ranks import members
 from triage.core.log.reading import KERNELS, SIZES, WHAT, Found, Reading, reader_of
@@ -33,6 +33,7 @@ from triage.core.log.tracebacks import (
     Traceback,
     Tracebacks,
 )
+from triage.core.phases import order
 from triage.core.regex import regex
 from triage.core.server_args import START
 
@@ -41,8 +42,11 @@ _WAITING = ("process-spawn", "config-load", "unknown")  # where the main process
 _BEFORE_DUMP = 160  # characters of another logger's head: time, pod, level, place in the code
 _MANY = 3  # lines within one, from which on it may be a traceback
 _LOOKS = 256  # such lines that are looked through once more
+_JUDGED = 4  # late beginnings that are looked at
 _MATCHED = 64  # matches kept of one traceback
 
+_OUTERMOST = ("<module>", "_run_module_as_main", "spawn_main", "_bootstrap")
+_CUT = 3  # frames of a traceback whose head is cut off, among which the outermost may be
 _WHAT = regex(r"\s*what\(\): +(.*)")
 _SIZES = regex(r"\b((?:tensor|pipeline|data)_parallel_size)['\"]?[=:] ?(\d{1,4})\b")
 _REPLAY = regex(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
@@ -61,9 +65,11 @@ FIXED = (
     | partial.LITERALS
     | frozenset(_GENERAL)
     | frozenset(KERNELS)
+    | {NUMBERS}
 )
 _READY, _DUMP = landmarks.READY[0].encode(), landmarks.DUMP.encode()
-_VLLM = b"vLLM API server version"
+_ARGS, _VERSIONED = landmarks.DUMP, "vLLM API server version"
+_VLLM, _NUMBERS = _VERSIONED.encode(), NUMBERS.encode()
 _ENGINES = (b"sglang", b"vLLM")
 _HUNGER = 2000  # lines without anything of interest after which a traceback is given up
 
@@ -108,6 +114,8 @@ class Gatherer:
         self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
         self._listens = False  # whether answers of the server are looked for
+        self._begun = False  # a later start whose arguments come yet
+        self._judged = 0  # starts that were asked whether they had failed
         self._looked = 0  # lines that were looked through once more
         self._fed = 0  # the last line that was of interest, or part of a traceback
 
@@ -150,7 +158,10 @@ class Gatherer:
         # A part has all literals of its text unless something was taken out of it, or looked past.
         whole = len(raw) <= LONG and not hits and b"\x1b" not in raw and raw[:1] != b"{"
         lines: Iterable[Line] = parts(raw, offset, number, hits, self._foreign)
-        if seen and b"\\" in raw and (len(hits) == WINDOWS or b"\\'" in raw):
+        if seen and _NUMBERS in raw:
+            lines = tuple(lines)  # the literals are none of the raw line's
+            seen = self._matcher.within("\n".join(line.text for line in lines))
+        elif seen and b"\\" in raw and (len(hits) == WINDOWS or b"\\'" in raw):
             lines, seen = self._of_all(lines, seen)
         for line in lines:
             self._line(line, self._read(line, seen, whole=whole))
@@ -184,7 +195,8 @@ class Gatherer:
         if _READY in raw:
             self.came_up = self.came_up or number
         elif _DUMP in raw[:400] or _VLLM in raw:
-            self.starts += 1
+            self.starts += not self._begun
+            self._begun = False
 
     def close(self) -> None:
         """The log has ended: tracebacks that were cut off count too."""
@@ -244,7 +256,7 @@ class Gatherer:
         name = launch_name(line)
         source = source_of(line.wrapper)
         over = source in self.generation.broken or (self.generation.told_to_end and not source)
-        if name in self.generation.streams or over:
+        if name in self.generation.streams or over or self._begins_late(line):
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
                 return
@@ -257,6 +269,22 @@ class Gatherer:
         generation.add_dump(line)
         generation.engines.add(source)
         generation.timeline.mark(line, "config-load")
+
+    def _begins_late(self, line: Line) -> bool:
+        """Whether the line begins a start in a source of which one, that failed, began above.
+
+        Its end may have left no other trace, and a head that is cut off hides its beginning.
+        """
+        generation, source = self.generation, source_of(line.wrapper)
+        known = [name for name in generation.streams if name.startswith(source)]
+        mine = generation.spans[source][0] < line.number if source in generation.spans else False
+        ranks = generation.timeline.phases.values()
+        if not mine or (generation.streams and (not known or line.text.startswith(_ARGS))):
+            return False
+        if self._judged >= _JUDGED or all(order(phase) < order("dist-init") for phase in ranks):
+            return False
+        self._judged += 1
+        return self._failed(generation)
 
     def _restart(self, line: Line) -> None:
         """The engine starts again: if it had failed, that failure is the answer.
@@ -284,9 +312,12 @@ class Gatherer:
     def _record(self, line: Line, said: Reading) -> None:
         """A line outside of tracebacks: a landmark, an ending, a kernel in trouble."""
         generation, text, phase = self.generation, line.text, said.phase
-        if (generation.told_to_end or generation.broken) and is_again(generation, line, phase):
+        ended = generation.told_to_end or generation.broken
+        again = ended and is_again(generation, line, phase)
+        if again or (phase == "arg-parse" and self._begins_late(line)):
             self._restart(line)
             if self.over or source_of(line.wrapper) in self._gone:
+                self._begun = _VERSIONED not in text
                 return
             generation = self.generation
         if not said.event:
@@ -461,10 +492,8 @@ def _version(text: str) -> str | None:
 
 def is_uncaught(tb: Traceback) -> bool:
     """Whether the exception left the program's outermost frame: the process ended with it."""
-    outermost = tb.frames[0] if tb.frames else None
-    return outermost is not None and outermost.function in (
-        "<module>", "_run_module_as_main", "spawn_main", "_bootstrap",
-    )  # fmt: skip
+    outermost = tb.frames[: _CUT if tb.headless else 1]
+    return any(frame.function in _OUTERMOST for frame in outermost)
 
 
 def read(

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from triage.core.log.finder import BEHIND, LONG
-from triage.core.log.nested import HEAD, LOGGED, is_folded, may_hold, read_record, within
+from triage.core.log.nested import HEAD, LOGGED, NUMBERS, is_folded, may_hold, read_record, within
 from triage.core.regex import regex
 from triage.core.typed import NamedTuple
 
@@ -128,11 +128,14 @@ def parts(
     """As `clean`, for a line that is not as most are."""
     first: Line | None = None
     for piece, whole in _pieces(raw, hits):
-        for segment in _segments(piece):
+        segments = list(_segments(piece))
+        for segment in segments:
             line = peel(segment, offset, number, foreign)
             line = line._replace(headed=True) if whole and first is None else line
             line = line if first is None else _as(first, line)
             first = first or line
+            if not line.text and len(segments) > 1:
+                continue  # only a wrapper stands before the carriage return: no line is empty
             inner = within(line.text) if "\n" in line.text or may_hold(line.text) else None
             if inner is None:
                 yield line
@@ -175,7 +178,8 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[tuple[str, bool]]:
     record, whole = read_record(text) if text.startswith("{") else None, False
     if record is not None:
         text, whole = record
-    if len(raw) <= LONG or _DUMP in text[:300] or _holds_traceback(text):
+    known = len(raw) <= LONG or _DUMP in text[:300] or _holds_traceback(text)
+    if known or (record is not None and NUMBERS.encode() in raw):
         yield text[:_LONGEST], whole
         return
     if record is not None:
@@ -190,11 +194,22 @@ def _pieces(raw: bytes, hits: Sequence[int]) -> Iterator[tuple[str, bool]]:
         shift = max(text.find(" ") + 1, 0) if _DATED.match(text) else 0
         hits = [shift + len(_ESCAPE.sub(b".", raw[before:hit])) for hit in hits]
         raw = text.encode("utf-8", "replace")
-    upto = LONG
-    yield raw[:LONG].decode("utf-8", "replace"), whole
+    upto, again = _window(raw, LONG)
+    yield raw[:upto].decode("utf-8", "replace"), whole
     for hit in hits:
-        start, upto = max(hit - BEHIND, upto - _OVERLAP), hit + LONG - BEHIND
+        start = max(hit - BEHIND, upto - again)
+        start = raw.find(b"\r", start, hit) + 1 or start
+        upto, again = _window(raw, hit + LONG - BEHIND)
         yield raw[start:upto].decode("utf-8", "replace"), whole
+
+
+def _window(raw: bytes, stop: int) -> tuple[int, int]:
+    """Where a window of a long line ends, and how much of it the next shows again.
+
+    What is redrawn is not cut within one of its states: half a word may look like a name.
+    """
+    redrawn = raw.find(b"\r", stop, stop + LONG // 4)
+    return (redrawn, 0) if redrawn > 0 else (stop, _OVERLAP)
 
 
 def _holds_traceback(text: str) -> bool:
@@ -286,7 +301,7 @@ def _unwrap(text: str) -> tuple[str, str | None, str, str, bool]:
             wrapper = f"{wrapper} VllmWorker {name}".strip()
         else:
             wrapper = f"{wrapper} {name}".strip()
-            if kind in ("torch", "vllm"):
+            if kind in ("torch", "vllm") and name != "Worker":  # an actor of Ray's may be called so
                 rank = name
         text = text[found.end() :]
     return text, time, rank, wrapper, simulated
@@ -315,7 +330,8 @@ def peel(text: str, offset: int, number: int, foreign: re.Pattern[str] | None) -
         rank, headed, text = gpu[1], True, text[gpu.end() :]
     elif text[:1] == "[" and _KERNEL_HEAD.match(text) is not None:
         headed = True
-    if rank == "main" and (tag := numbered(text)):
+    # A worker's name without a number tells less than the device that its library names.
+    if (rank == "main" or not rank[-1:].isdigit()) and (tag := numbered(text)):
         rank, headed = tag, True
     return Line(offset, number, _iso(time), rank, text, wrapper, simulated, headed)
 
@@ -325,7 +341,8 @@ def _headed(head: re.Match[str], rank: str) -> tuple[str | None, str, str]:
     text = head.string[head.end() :]
     if text.startswith(_LEVELS) and (said := _LEVEL.match(text)) is not None:
         text = text[said.end() :]
-    return _iso(head["time"]), head["tag"].strip() or rank, text
+    own = rank if rank[-1:].isdigit() else "main"  # a bare name of a process tells no rank
+    return _iso(head["time"]), head["tag"].strip() or own, text
 
 
 def numbered(text: str) -> str:

@@ -21,6 +21,8 @@ _DEEP = 3  # records within records, and quotes within quotes
 _FIRST, _LAST = 400, 200  # lines kept of one text, from its start and its end
 _MOST = 800  # lines of one line
 _NODES = 400  # values of a record that are looked at
+# How journald writes a message with a colour or a carriage return in it: as numbers of its bytes.
+NUMBERS = '"MESSAGE":['
 _ISO = regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 # A line of a traceback: indented, or the exception itself.
 _PART = regex(
@@ -147,7 +149,17 @@ def _said(record: dict[str, Any]) -> tuple[str, str]:
         for name in LOGGED:
             if isinstance(inner.get(name), str):
                 return name, inner[name]
+    if isinstance(numbers := record.get("MESSAGE"), list):
+        return "MESSAGE", _of_numbers(numbers)
     return "", ""
+
+
+def _of_numbers(numbers: list[Any]) -> str:
+    """The text of which these are the bytes; empty if they are none."""
+    try:
+        return bytes(numbers).decode("utf-8", "replace")
+    except (ValueError, TypeError):
+        return ""
 
 
 def _strings(record: dict[str, Any]) -> Iterator[str]:

@@ -41,6 +41,8 @@ _WORDS = frozenset(
     ("INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "FATAL", "Killed", "Aborted", "Terminated",
      "Usage", "Example", "Note")
 )  # fmt: skip
+# How tqdm draws a bar, whatever stands in front of it.
+_BAR = regex(r"[^%]{0,200}\d%\|.{0,400}\[\d+:\d\d(?:<|,|\])", needs=("%|",))
 _WARNING = regex(r"\S+:\d+: \w*Warning: ", needs=("Warning: ",))
 # Two processes that die at once write character by character: "0xCurrent thread 0x00007f3d".
 _DUMP = regex(r"(?P<current>Current thread|Thread) 0x.*\(most recent call first\):")
@@ -205,6 +207,8 @@ class _Stream:
             return None
         if ", line " in text and (frame := _frame_of(text)) is not None:
             return self._frame(line, frame)
+        if "%|" in text and _BAR.match(text) is not None:
+            return None  # another process draws a bar meanwhile
         if self.open:
             return self._inside(line, text)
         if self.tail is not None:
