@@ -23,10 +23,9 @@ from triage.core.log.endings import (
 from triage.core.log.evidence import Generation, Hit, source_of
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.frames import place, proven_phase
-from triage.core.log.gather import is_uncaught
 from triage.core.log.lines import Line
 from triage.core.log.no_start import is_container, is_no_program, is_refused
-from triage.core.log.tracebacks import Traceback, unwrapped, wraps_capture
+from triage.core.log.tracebacks import Traceback, is_uncaught, unwrapped, wraps_capture
 from triage.core.records import dataclass, field
 from triage.core.regex import finds
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
 
 from triage.core.causes import Role
 from triage.core.log import endings, landmarks, partial, restarts
@@ -32,8 +31,8 @@ from triage.core.log.tracebacks import (
     DUMPED,
     Traceback,
     Tracebacks,
+    is_uncaught,
 )
-from triage.core.phases import order
 from triage.core.regex import regex
 from triage.core.server_args import START
 
@@ -45,15 +44,9 @@ _LOOKS = 256  # such lines that are looked through once more
 _JUDGED = 4  # late beginnings that are looked at
 _MATCHED = 64  # matches kept of one traceback
 
-_OUTERMOST = ("<module>", "_run_module_as_main", "spawn_main", "_bootstrap")
-_CUT = 3  # frames of a traceback whose head is cut off, among which the outermost may be
 _WHAT = regex(r"\s*what\(\): +(.*)")
 _SIZES = regex(r"\b((?:tensor|pipeline|data)_parallel_size)['\"]?[=:] ?(\d{1,4})\b")
 _REPLAY = regex(r"triage\.replay: (?:landscape \S+: entry (?P<entry>\w+)|refused: (?P<no>.*))")
-_NAMED = ("vllm api server version", "sglang")
-_VERSION = regex(
-    r"(?:vLLM API server version|sglang(?: version)?[ :=v]+) ?(\d+\.\d+\.\d+\S*)", re.IGNORECASE
-)
 _GENERAL = (HEAD, DUMPED, CAUSE, CONTEXT, "what():", ", line ", "Error", "Exception", "Interrupt",
             "hit an exception", "triage.replay", "graph failed", "server version",
             "Process Spawn", "tensor_parallel_size")  # fmt: skip
@@ -68,7 +61,7 @@ FIXED = (
     | {NUMBERS}
 )
 _READY, _DUMP = landmarks.READY[0].encode(), landmarks.DUMP.encode()
-_ARGS, _VERSIONED = landmarks.DUMP, "vLLM API server version"
+_VERSIONED = "vLLM API server version"
 _VLLM, _NUMBERS = _VERSIONED.encode(), NUMBERS.encode()
 _ENGINES = (b"sglang", b"vLLM")
 _HUNGER = 2000  # lines without anything of interest after which a traceback is given up
@@ -249,7 +242,7 @@ class Gatherer:
         elif self.engine == "unknown" and "vLLM" in text:
             self.engine = "vllm"
         if self.version is None and ("version" in text or "sglang:v" in text):
-            self.version = _version(text)
+            self.version = landmarks.version_of(text)
 
     def _dump(self, line: Line) -> None:
         """The resolved arguments: a second dump of the same launch is a restart."""
@@ -271,20 +264,11 @@ class Gatherer:
         generation.timeline.mark(line, "config-load")
 
     def _begins_late(self, line: Line) -> bool:
-        """Whether the line begins a start in a source of which one, that failed, began above.
-
-        Its end may have left no other trace, and a head that is cut off hides its beginning.
-        """
-        generation, source = self.generation, source_of(line.wrapper)
-        known = [name for name in generation.streams if name.startswith(source)]
-        mine = generation.spans[source][0] < line.number if source in generation.spans else False
-        ranks = generation.timeline.phases.values()
-        if not mine or (generation.streams and (not known or line.text.startswith(_ARGS))):
-            return False
-        if self._judged >= _JUDGED or all(order(phase) < order("dist-init") for phase in ranks):
+        """Whether the line begins a start in a source of which one, that failed, began above."""
+        if self._judged >= _JUDGED or not restarts.is_late(self.generation, line):
             return False
         self._judged += 1
-        return self._failed(generation)
+        return self._failed(self.generation)
 
     def _restart(self, line: Line) -> None:
         """The engine starts again: if it had failed, that failure is the answer.
@@ -473,27 +457,6 @@ class Gatherer:
             generation.stop = generation.stop or tb.line
         elif (is_uncaught(tb) and not tb.header) or FATAL_HEADS.search(tb.header):
             generation.broken.add(source_of(tb.wrapper))
-
-
-@lru_cache(maxsize=128)  # of an engine that names no version, many lines are looked through
-def _version(text: str) -> str | None:
-    """The version of an engine that the line names behind its name, if any."""
-    small = text.lower()
-    if len(small) != len(text):  # a character that has two small letters
-        small = text
-    for name in _NAMED:
-        at = small.find(name)
-        while at >= 0:
-            if (found := _VERSION.match(text, at)) is not None:
-                return found[1].rstrip(".,;:)'\"")
-            at = small.find(name, at + 1)
-    return None
-
-
-def is_uncaught(tb: Traceback) -> bool:
-    """Whether the exception left the program's outermost frame: the process ended with it."""
-    outermost = tb.frames[: _CUT if tb.headless else 1]
-    return any(frame.function in _OUTERMOST for frame in outermost)
 
 
 def read(

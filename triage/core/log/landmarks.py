@@ -9,6 +9,9 @@ phase that follows it.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from triage.core.log.lines import Line
 from triage.core.phases import order
 from triage.core.records import dataclass, field
@@ -76,6 +79,10 @@ _CAPTURE = regex(
     needs=(" graph begin", " graph end"),
 )
 _LAUNCHER = "launch_server.py"
+_NAMED = ("vllm api server version", "sglang")
+_VERSION = regex(
+    r"(?:vLLM API server version|sglang(?: version)?[ :=v]+) ?(\d+\.\d+\.\d+\S*)", re.IGNORECASE
+)
 
 # In much of what a healthy server writes: such lines are read only near others (scan.Sink).
 FREQUENT = ("Prefill batch", "sglang", "vLLM")
@@ -121,6 +128,21 @@ def phase_of(text: str) -> str:
     if _LAUNCHER in text and "UserWarning" in text:
         return "arg-parse"
     return ""
+
+
+@lru_cache(maxsize=128)  # of an engine that names no version, many lines are looked through
+def version_of(text: str) -> str | None:
+    """The version of an engine that the line names behind its name, if any."""
+    small = text.lower()
+    if len(small) != len(text):  # a character that has two small letters
+        small = text
+    for name in _NAMED:
+        at = small.find(name)
+        while at >= 0:
+            if (found := _VERSION.match(text, at)) is not None:
+                return found[1].rstrip(".,;:)'\"")
+            at = small.find(name, at + 1)
+    return None
 
 
 @dataclass(slots=True)  # a frozen one takes three times as long to make

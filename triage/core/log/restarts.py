@@ -10,6 +10,7 @@ append one start to another. Several nodes, containers or servers in one log are
 from __future__ import annotations
 
 from triage.core.log.evidence import Generation, source_of
+from triage.core.log.landmarks import DUMP
 from triage.core.log.lines import Line
 from triage.core.phases import order
 from triage.core.regex import regex
@@ -77,3 +78,17 @@ def is_again(generation: Generation, line: Line, phase: str) -> bool:
         return False
     before = generation.timeline.phases.get(line.rank, "")
     return bool(before) and order(before) >= order("dist-init")
+
+
+def is_late(generation: Generation, line: Line) -> bool:
+    """Whether the line, an early one, comes when its source has been past that for long.
+
+    The end of a start may have left no trace, and a head that is cut off hides its beginning.
+    """
+    source = source_of(line.wrapper)
+    known = [name for name in generation.streams if name.startswith(source)]
+    mine = generation.spans[source][0] < line.number if source in generation.spans else False
+    if not mine or (generation.streams and (not known or line.text.startswith(DUMP))):
+        return False
+    phases = generation.timeline.phases.values()
+    return any(order(phase) >= order("dist-init") for phase in phases)

@@ -26,6 +26,8 @@ CONTEXT = "During handling of the above exception"
 _FIRST_FRAMES, _LAST_FRAMES = 16, 48
 _MESSAGE_LINES = 40
 _OPEN = 256  # tracebacks that may be unfinished at a time
+_OUTERMOST = ("<module>", "_run_module_as_main", "spawn_main", "_bootstrap")
+_CUT = 3  # frames of a traceback whose head is cut off, among which the outermost may be
 _IDLE = 2000  # lines after which an unfinished one is given up
 _REMEMBERED = 600  # characters of a frame that is read once, however often it comes
 
@@ -98,6 +100,12 @@ class Traceback:
             del self.frames[_FIRST_FRAMES]
             self.dropped += 1
         self.frames.append(frame)
+
+
+def is_uncaught(tb: Traceback) -> bool:
+    """Whether the exception left the program's outermost frame: the process ended with it."""
+    outermost = tb.frames[: _CUT if tb.headless else 1]
+    return any(frame.function in _OUTERMOST for frame in outermost)
 
 
 def unwrapped(text: str) -> str:
@@ -207,17 +215,19 @@ class _Stream:
             return None
         if ", line " in text and (frame := _frame_of(text)) is not None:
             return self._frame(line, frame)
-        if "%|" in text and _BAR.match(text) is not None:
-            return None  # another process draws a bar meanwhile
-        if self.open:
-            return self._inside(line, text)
-        if self.tail is not None:
-            return self._message(line, text)
+        if self.open or self.tail is not None:
+            return self._on(line, text)
         if _BARE.match(text) and text.partition(":")[0] not in _WORDS:
             return self._bare(line, text)
         if text:
             self._above = line
         return None
+
+    def _on(self, line: Line, text: str) -> Traceback | None:
+        """A line with which a traceback or a message may go on."""
+        if "%|" in text and _BAR.match(text) is not None:
+            return None  # another process draws a bar meanwhile
+        return self._inside(line, text) if self.open else self._message(line, text)
 
     def record(self, line: Line) -> None:
         """A line that starts a record, and no traceback."""
