@@ -181,3 +181,19 @@ def test_the_same_trouble_without_a_way_out_does() -> None:
     live = Live(load_causes())
     live.feed(b"[2026-07-02 08:20:09 TP0] Mooncake memory registration failed.\n")
     assert live.fatal_line == 1
+
+
+def test_a_prefix_that_only_the_first_lines_have_is_learned_however_the_bytes_come() -> None:
+    mark = "[2026-06-27 02:57:33 TP{}] Load weight begin. avail mem=140.00 GB\n"
+    raw = "".join(f"zone7 node=a5 ## {mark.format(i % 8)}" for i in range(16)).encode()
+    raw += b"the collector was restarted and puts nothing in front\n" * 60
+    raw += b"zone7 node=a5 ## [2026-06-27 02:57:40 TP0] max_total_num_tokens=1000, chunked\n"
+
+    def follow(size: int) -> tuple[str, int, frozenset[str]]:
+        live = Live()
+        for at in range(0, len(raw), size):
+            live.feed(raw[at : at + size])
+        return live.phase, live.fatal_line, live.unheard()
+
+    assert {follow(size) for size in (1, 7, 900, 1500, 5000, 1 << 16)} == {follow(1)}
+    assert len(follow(1)[2]) == 8

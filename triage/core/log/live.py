@@ -27,7 +27,7 @@ _GOES_ON = regex(
     r"|\bDisabling \w|\bto silence this warning|\bcontinuing\b|\bskipp(?:ing|ed)\b"
     r"|\bignor(?:e|es|ed|ing)\b|\b(?:is|are|will be) (?:disabled|skipped|ignored)\b"
 )
-_FIRST = 1 << 10  # bytes after which a prefix is looked for; again whenever there are twice as many
+_FIRST = 1 << 10  # bytes after which a prefix is looked for; again at twice as many, and so on
 
 
 class Live:
@@ -66,20 +66,27 @@ class Live:
 
     def feed(self, raw: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
+        # What is learned must not depend on how the bytes came, so it is at fixed lengths.
+        while self._head is not None and len(self._head) + len(raw) >= self._learn_at:
+            rest = self._learn_at - len(self._head)
+            self._scanner.feed(raw[:rest])
+            self._head += raw[:rest]
+            raw = raw[rest:]
+            self._learn(self._head)
         if self._head is not None:
             self._head += raw
-            if len(self._head) >= self._learn_at:
-                head = self._head
-                self._learn_at = 2 * len(head)
-                if len(head) >= SAMPLE:
-                    self._head = None
-                self._foreign = prefix_of(head[: head.rfind(b"\n") + 1])
-                if self._foreign is not None:
-                    # What was read of it before was read with the prefix in front.
-                    self._head = None
-                    self._begin()
-                    raw = head
         self._scanner.feed(raw)
+
+    def _learn(self, head: bytes) -> None:
+        """Look for a prefix in the bytes so far; where there is one, read them again."""
+        self._learn_at *= 2
+        self._foreign = prefix_of(head[: head.rfind(b"\n") + 1])
+        if self._foreign is not None or len(head) >= SAMPLE:
+            self._head = None
+        if self._foreign is not None:
+            # What was read of it before was read with the prefix in front.
+            self._begin()
+            self._scanner.feed(head)
 
     def unheard(self) -> frozenset[str]:
         """Tags of the ranks that passed a landmark, and of whose failure nothing is said."""
