@@ -20,7 +20,7 @@ from bench.search.tables import page
 
 OUT = ROOT / "bench/SEARCH.md"
 FOLDER = ROOT / "bench/.search"
-FRESH = 80_000  # no tuning saw seeds from here on
+FRESH = 100_000  # no tuning saw seeds from here on
 QUICK = 50_000  # what CI plays again and again is not what the page reports
 UNFINISHED = 3
 ABOUT = """# Launches of a search, simulated

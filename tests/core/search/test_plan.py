@@ -270,6 +270,12 @@ def test_the_budget_in_trials_ends_the_search() -> None:
     assert done == Done(reason="budget", level="seen", say="All 2 trials are spent.")
 
 
+def test_a_budget_of_one_trial_is_told_as_one() -> None:
+    problem = problem_of({"a": 1, "b": 2}, budget_trials=1)
+    _, done = search(problem, lambda s: CUBLAS if len(s) == 2 else STARTS)
+    assert done.say == "The one trial is spent."
+
+
 def test_the_budget_in_seconds_ends_the_search() -> None:
     problem = problem_of({"a": 1, "b": 2}, budget_s=2.0)
     journal, done = search(problem, lambda s: CUBLAS if len(s) == 2 else STARTS)

@@ -59,7 +59,10 @@ class Aim:
 
 
 class Chooser:
-    """Scores probes against one set of hypotheses."""
+    """Scores probes against one set of hypotheses.
+
+    `whole`: what a bit about the whole truth is worth beside one about the decision.
+    """
 
     def __init__(
         self,
@@ -70,6 +73,7 @@ class Chooser:
         again: frozenset[int] = frozenset(),
         *,
         aim: Aim | None = None,
+        whole: float = WHOLE,
     ) -> None:
         self.h = h
         self.space: Space = h.evidence.space
@@ -79,6 +83,7 @@ class Chooser:
         self.asked = asked
         self.again = again
         self.aim = aim
+        self.asks_whole = whole
         self.needy = _unknown_needs(h)
         self.base = _entropy(_sums(region, h.weight, 0)[None])[0]
         self.whole = _entropy(h.weight[None])[0]
@@ -93,7 +98,7 @@ class Chooser:
             score = self._saved(self.aim, probes, flat, starts, kinds)
         cells = (np.arange(len(probes))[:, None] * kinds + flat).ravel()
         share = _sums(cells, self._weights(flat), len(probes) * kinds).reshape(-1, kinds)
-        score += WHOLE * min(1.0, self.base) * _entropy(share)
+        score += self.asks_whole * min(1.0, self.base) * _entropy(share)
         for i, mask in enumerate(masks):
             gain = self.bonus.get(mask)
             if gain is not None:

@@ -16,7 +16,7 @@ from triage.core.search.actions import Worth, cover
 from triage.core.search.belief import SURE, Belief
 from triage.core.search.bound import Bar, minimal, worthiest
 from triage.core.search.candidates import Floats, Ints
-from triage.core.search.choose import Aim, Bonus, Chooser, Probe, pool
+from triage.core.search.choose import WHOLE, Aim, Bonus, Chooser, Probe, pool
 from triage.core.search.joint import NEVER, UNSEEN
 
 TRUTHS = 10  # likeliest ones of which the proof is thought through
@@ -155,9 +155,10 @@ def first(belief: Belief, stop: str) -> Decision | None:
         if found.chance >= SURE:
             for less in found.open:
                 gains[less] = gains.get(less, np.zeros(len(h))) + 1.0
-    probe, left = _choose(
-        belief, region, gains, [*pool(h, belief.actions.mask, belief.luck()), *gains]
-    )
+    # A suspicion tells already where a cause is: what else fails is of no use then.
+    whole = WHOLE if belief.likelihoods.candidates.trust is None else 0.0
+    masks = [*pool(h, belief.actions.mask, belief.luck()), *gains]
+    probe, left = _choose(belief, region, gains, masks, whole=whole)
     if probe is None:
         return None
     kind = "cause" if probe.mask in gains else "split"
@@ -310,10 +311,11 @@ def _choose(
     gains: Mapping[int, Floats],
     masks: Iterable[int],
     aim: Aim | None = None,
+    whole: float = WHOLE,
 ) -> tuple[Probe | None, float]:
     bonus = [Bonus(mask, gain) for mask, gain in gains.items()]
     again = belief.evidence.asked if belief.evidence.noise else frozenset()
-    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed, again, aim=aim)
+    chooser = Chooser(belief.hypotheses, region, bonus, belief.closed, again, aim=aim, whole=whole)
     return chooser.best(masks), float(chooser.base)
 
 

@@ -63,9 +63,9 @@ def next_trials(
     if isinstance(step, Done):
         return step
     if left <= 0:
-        return Done(
-            reason="budget", level="seen", say=f"All {problem.budget_trials} trials are spent."
-        )
+        count = problem.budget_trials
+        spent = "The one trial is" if count == 1 else f"All {count} trials are"
+        return Done(reason="budget", level="seen", say=f"{spent} spent.")
     if not within:
         return Done(
             reason="budget",
