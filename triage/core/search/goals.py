@@ -92,7 +92,7 @@ def best(belief: Belief, stop: str) -> Decision | None:
                 gains[mask] = np.maximum(gains.get(mask, 0.0), rows)
     extra = [*pool(h, actions.mask, belief.luck()), *finishing]
     extra = [*(space.closed(mask | stays) for mask in extra), *gains]
-    probe, left = _choose(belief, region, gains, extra, aim)
+    probe, left = _choose(belief, region, gains, extra, aim=aim)
     if probe is None:
         return None
     kind = "finish" if probe.mask in finishing else "bar" if probe.mask in gains else "split"
@@ -310,6 +310,7 @@ def _choose(
     region: Ints,
     gains: Mapping[int, Floats],
     masks: Iterable[int],
+    *,
     aim: Aim | None = None,
     whole: float = WHOLE,
 ) -> tuple[Probe | None, float]:
