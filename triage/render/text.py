@@ -34,7 +34,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     """
     d = diagnosis
     lines = _wrap(_headline(d), "", "  ")
-    if d.title and (d.cause or (d.outcome == "failed" and d.root)):
+    if d.title and (d.cause or (d.outcome == "failed" and d.root and d.fingerprint)):
         lines += _wrapped(_sentence(d.title), "  ")
     if d.simulated:
         lines += _wrapped("This log is simulated; nothing of it ran on a GPU.", "  ")
@@ -80,10 +80,10 @@ def _headline(d: Diagnosis) -> str:
         return f"{d.cause}  ({d.confidence} confidence{word})"
     if d.outcome == "hung":
         return f"{d.title or 'hung'}{where}  ({d.confidence} confidence)"
-    if d.root is None:
+    if d.root is None or d.fingerprint is None:
         mark = f"  ({d.fingerprint})" if d.fingerprint else ""
         return f"failed{where}: {_shown(d.title, 480) or 'no line says why'}{mark}"
-    return f"unknown failure{where}  ({d.fingerprint or 'no fingerprint'})"
+    return f"unknown failure{where}  ({d.fingerprint})"
 
 
 def _root(d: Diagnosis) -> Iterator[str]:
@@ -213,7 +213,7 @@ def _next(d: Diagnosis) -> Iterator[str]:
     """The command to type next: it depends on how much is known."""
     if d.cause:
         yield f"next: triage explain {d.cause}"
-    elif d.outcome == "failed" and d.root is None and d.fingerprint is None:
+    elif d.outcome == "failed" and d.fingerprint is None:
         yield "next: dmesg -T | grep -i -e oom -e killed -e segfault"
     elif d.outcome in {"failed", "hung"}:
         yield "next: triage bisect --good COMMAND_THAT_WORKS --bad COMMAND_THAT_FAILED"

@@ -97,6 +97,11 @@ class Candidate:
         return self.cause is not None and not self.cause.general
 
     @property
+    def unfinished(self) -> bool:
+        """Whether it is a traceback of which the exception itself is not in the log."""
+        return self.tb is not None and not self.tb.exception
+
+    @property
     def communication(self) -> bool:
         """Whether the line could come from another rank's fault."""
         return is_communication(self.text)

@@ -11,11 +11,11 @@ connections; then the first. What only shows that a rank is lost counts if nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from triage.core.causes import Cause
-from triage.core.diagnosis import Explained, Weighed
+from triage.core.diagnosis import Explained
 from triage.core.log.authors import silent_of, whose
 from triage.core.log.candidates import Candidate, candidates
 from triage.core.log.clock import seconds
@@ -29,13 +29,13 @@ from triage.core.log.endings import (
     is_standstill,
 )
 from triage.core.log.evidence import Generation
+from triage.core.log.ranking import Ranking
 from triage.core.log.ranks import members, resolved
 from triage.core.log.survived import answered, is_cleared, is_other
-from triage.core.records import dataclass, field
+from triage.core.records import dataclass
 
 _FAR_MORE = 20  # characters that a pattern must say more than another to outweigh context
 _MESSAGE = 3  # lines that the message of an exception may go on for behind an empty one
-_SAID = 12  # candidates named of a step
 _NEARBY = 200  # lines above the end of a process in which its reason is looked for
 _SKEW = 2.0  # seconds by which clocks of two sources may differ
 
@@ -63,37 +63,6 @@ class Finding:
     explain: tuple[Explained, ...] = ()
 
 
-@dataclass(slots=True)
-class _Ranking:
-    """The candidates that are left, and how they came to be."""
-
-    left: list[Candidate]
-    steps: list[Explained] = field(default_factory=list)
-
-    def drop(self, why: str, gone: Callable[[Candidate], bool]) -> list[Candidate]:
-        """Leave out what `gone` holds for; these."""
-        dropped = [c for c in self.left if gone(c)]
-        self.remove(why, dropped)
-        return dropped
-
-    def remove(self, why: str, dropped: Sequence[Candidate]) -> None:
-        """Leave out these."""
-        if dropped:
-            self.left = [c for c in self.left if c not in dropped]
-            self.say(why, dropped)
-
-    def back(self, why: str, again: Sequence[Candidate]) -> None:
-        """Take these in again."""
-        if again:
-            self.left += again
-            self.say(why, again)
-
-    def say(self, step: str, concerned: Sequence[Candidate]) -> None:
-        """Remember a step, and the lines that it is about."""
-        lines = tuple(_weighed(c) for c in concerned[:_SAID])
-        self.steps.append(Explained(step=step, lines=lines, count=len(concerned)))
-
-
 def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     """The root among all candidates.
 
@@ -105,7 +74,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     for c in everything:
         c.rank = resolved(c.rank, generation.tags)
     _told_twice(everything)
-    ranking = _Ranking(list(everything))
+    ranking = Ranking(list(everything))
     ranking.say("candidates", everything)
     ranking.drop("a consequence, or harmless", lambda c: c.noise)
     unproven = ranking.drop(
@@ -139,6 +108,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     )
     _prefer_tracebacks(ranking)
     _prefer_the_odd(ranking, generation)
+    _prefer_the_finished(ranking)
     _before_aborts(ranking, aside)
     silent: tuple[str, ...] = ()
     echoed = not ranking.left
@@ -164,7 +134,7 @@ def find(generation: Generation, causes: Sequence[Cause]) -> Finding:
     )
 
 
-def _best_on_line(ranking: _Ranking) -> Candidate:
+def _best_on_line(ranking: Ranking) -> Candidate:
     """The root; where several causes match its line, one whose pattern says far more wins."""
     root = ranking.left[0]
     rivals = [c for c in ranking.left if c.line == root.line and c.cause is not None]
@@ -179,7 +149,7 @@ def _best_on_line(ranking: _Ranking) -> Candidate:
 
 
 def _likely(
-    root: Candidate, unproven: Sequence[Candidate], ranking: _Ranking
+    root: Candidate, unproven: Sequence[Candidate], ranking: Ranking
 ) -> tuple[Candidate, list[Candidate]]:
     """The root, or the one cause of its line that lacks nothing but the head of the log."""
     rivals = [c for c in unproven if c.line == root.line]
@@ -273,7 +243,7 @@ def _told_twice(everything: Sequence[Candidate]) -> None:
             c.strength = min(c.strength, strongest)
 
 
-def _placed(ranking: _Ranking) -> None:
+def _placed(ranking: Ranking) -> None:
     """An exception whose frames are cut off is what an equal one with frames is.
 
     In no phase it is in that of any cause.
@@ -291,7 +261,7 @@ def _placed(ranking: _Ranking) -> None:
     )  # fmt: skip
 
 
-def _yield(ranking: _Ranking, before: Sequence[Candidate]) -> None:
+def _yield(ranking: Ranking, before: Sequence[Candidate]) -> None:
     """A cause gives way to those that it names, also where their line was survived."""
     for c in list(ranking.left):
         if c.cause is None or not c.cause.yields_to:
@@ -303,7 +273,7 @@ def _yield(ranking: _Ranking, before: Sequence[Candidate]) -> None:
                 ranking.left.append(winners[0])
 
 
-def _yield_to_named(ranking: _Ranking) -> None:
+def _yield_to_named(ranking: Ranking) -> None:
     """A general cause gives way to every other that names the same exception, or its chain."""
     named = [c for c in ranking.left if c.cause is not None and not c.cause.general]
     lines = {c.line for c in named}
@@ -316,7 +286,7 @@ def _yield_to_named(ranking: _Ranking) -> None:
     )
 
 
-def _yield_to_kernels(ranking: _Ranking, generation: Generation) -> None:
+def _yield_to_kernels(ranking: Ranking, generation: Generation) -> None:
     """A fault that shows late gives way to an earlier line of its rank that blames a kernel."""
     for c in list(ranking.left):
         if c.cause is None or not c.cause.yields_to_kernels:
@@ -341,7 +311,7 @@ def _start(c: Candidate) -> int:
     return min((tb.head for tb in c.tb.chain()), default=c.line) if c.tb else c.line
 
 
-def _explain(ranking: _Ranking) -> None:
+def _explain(ranking: Ranking) -> None:
     """What a named cause explains is its consequence."""
     explained = {
         name: c.cause.id for c in ranking.left if c.cause is not None for name in c.cause.explains
@@ -354,7 +324,7 @@ def _explain(ranking: _Ranking) -> None:
     )
 
 
-def _prefer_tracebacks(ranking: _Ranking) -> None:
+def _prefer_tracebacks(ranking: Ranking) -> None:
     """Of one cause's lines, the exception that ended the process says more than a log line.
 
     But a library that complains before it says first what Python then only passes on.
@@ -375,7 +345,7 @@ def _prefer_tracebacks(ranking: _Ranking) -> None:
     ranking.remove("the same cause has an exception", gone)
 
 
-def _prefer_the_odd(ranking: _Ranking, generation: Generation) -> None:
+def _prefer_the_odd(ranking: Ranking, generation: Generation) -> None:
     """If nearly all ranks report a broken connection, a rank with an error of its own leads."""
     total = len(members(generation.tags))
     if total < 3:  # noqa: PLR2004  of two ranks none is the odd one
@@ -388,7 +358,13 @@ def _prefer_the_odd(ranking: _Ranking, generation: Generation) -> None:
         ranking.remove("the odd rank has an error of its own", lost)
 
 
-def _before_aborts(ranking: _Ranking, aside: Sequence[Candidate]) -> None:
+def _prefer_the_finished(ranking: Ranking) -> None:
+    """A traceback whose end is not in the log says less than any line that says what failed."""
+    if any(not c.unfinished and not c.abort for c in ranking.left):
+        ranking.drop("another says what failed, and this one breaks off", lambda c: c.unfinished)
+
+
+def _before_aborts(ranking: Ranking, aside: Sequence[Candidate]) -> None:
     """The end of a process in native code has its reason above it, if anything stands there."""
     for c in [c for c in ranking.left if c.abort and c.cause is None]:
         above = [
@@ -405,7 +381,7 @@ def _before_aborts(ranking: _Ranking, aside: Sequence[Candidate]) -> None:
 
 
 def _fall_back(
-    ranking: _Ranking, aside: Sequence[Candidate], generation: Generation
+    ranking: Ranking, aside: Sequence[Candidate], generation: Generation
 ) -> tuple[str, ...]:
     """Nothing else is left: the first complaint or broken connection; the silent ranks.
 
@@ -437,7 +413,7 @@ def _is_parents(c: Candidate) -> bool:
 def _finish(
     root: Candidate | None,
     everything: Sequence[Candidate],
-    ranking: _Ranking,
+    ranking: Ranking,
     generation: Generation,
     causes: Sequence[Cause],
     *,
@@ -476,7 +452,3 @@ def _woven(root: Candidate | None, generation: Generation) -> tuple[str, ...]:
     alike = sum(tb.text == root.tb.text for tb in generation.tracebacks)
     ranks = {resolved(rank, generation.tags) for rank in generation.woven}
     return tuple(ranks) if alike >= len(ranks) else ()
-
-
-def _weighed(c: Candidate) -> Weighed:
-    return Weighed(line=c.line, rank=c.rank, what=c.cause.id if c.cause else c.text[:100])

@@ -74,7 +74,7 @@ def confidence_of(root: Candidate | None, others: Sequence[Candidate], *, echoed
         return "low"
     cause = root.cause
     if cause is None:
-        return "low" if echoed or root.strength else "medium"
+        return "low" if echoed or root.strength or root.unfinished else "medium"
     if cause.general:
         return "medium" if root.place == 0 and not echoed else "low"
     fatal = root.strength == 0 and (root.tb is not None or cause.severity is Severity.FATAL)

@@ -128,6 +128,11 @@ def _unexplained(
     phase = generation.timeline.furthest()
     end = _end(diagnosis, generation, known)
     mark, text = fingerprint(f"{end.how} in {phase}", end.message) if end.how else ("", "")
+    if end.nameless and (died := _told_dead(deaths)) is not None:
+        after = tuple(number for number in diagnosis.cascade if number > died.number)
+        root = Root(line=died.number, offset=died.offset, rank=died.rank, time=died.time,
+                    text=died.text[:4096])  # fmt: skip
+        diagnosis = replace(diagnosis, root=root, cascade=after)
     return replace(
         diagnosis,
         title=end.title,
@@ -136,6 +141,16 @@ def _unexplained(
         fingerprint_of=text,
         ranks=ranks_of(silent or _dead(deaths, generation), generation, diagnosis.ranks_total),
     )
+
+
+def _told_dead(deaths: Sequence[Line]) -> Line | None:
+    """The first line that says who died: the last resort where no line says how, or why.
+
+    It gives no fingerprint: the same line follows from any reason.
+    """
+    from triage.core.log.unexplained import says_who_died  # noqa: PLC0415  as above
+
+    return next((line for line in deaths if says_who_died(line.text)), None)
 
 
 def _dead(deaths: Sequence[Line], generation: Generation) -> list[str]:
@@ -174,7 +189,7 @@ def _end(diagnosis: Diagnosis, generation: Generation, known: Outcome | None) ->
     if told := [end for end in map(end_of_child, deaths) if end]:
         return told[0]
     if deaths:
-        return End("a process ended without saying why")
+        return End("a process ended without saying why", nameless=True)
     if not isinstance(known, Crashed) or known.exit_code is None:
         return End("")
     end = end_of_server(known.exit_code)

@@ -26,12 +26,14 @@ _REFUSAL = regex(r"(.*?HTTP \d+):? ?(.*)", re.DOTALL)
 class End:
     """How it ended, for people; `how` is "" if the same configuration may end another way.
 
-    `message` may hold what differs between equal failures.
+    `message` may hold what differs between equal failures; `nameless` says that lines tell of
+    the end, and none of them how.
     """
 
     title: str
     how: str = ""
     message: str = ""
+    nameless: bool = False
 
 
 def end_of_server(code: int) -> End:
@@ -47,6 +49,11 @@ def end_of_child(line: str) -> End | None:
         return None
     how, own = _how(int(told[1]))
     return End(f"a process of the server {how} and no line says why", how if own else "")
+
+
+def says_who_died(line: str) -> bool:
+    """Whether a line about a death names who died, and no more."""
+    return "unexpectedly" in line or "scheduler is dead" in line
 
 
 def refusal(reason: str) -> End:
