@@ -221,6 +221,7 @@ _PROOFS = _Table(
             "argparse.py:",
         ),
         (r"mooncake_transfer_engine\.py:", "pd-init", "mooncake_transfer_engine.py:"),
+        (r"/disaggregation/\w+\.py:event_loop_", "warmup-request", ".py:event_loop_"),
         (r"/disaggregation/(?!kv_events)\w+", "pd-init", "/disaggregation/"),
         (r"/disaggregation/kv_events\.py:", "scheduler-init", "/disaggregation/kv_events"),
         (r"/mem_cache/(storage/|\w*radix_cache|hicache\w*)", "scheduler-init", "/mem_cache/"),
