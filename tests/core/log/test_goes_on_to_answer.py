@@ -143,3 +143,25 @@ def test_a_second_engine_that_is_refused_is_a_failure() -> None:
 def test_before_it_is_up_another_programs_line_counts() -> None:
     text = wrapped("server-1", ARGS) + wrapped("dcgm-exporter-1", NVML)
     assert diagnose([text.encode()], load_causes()).cause == "driver-library-mismatch"
+
+
+def test_batches_of_a_second_server_clear_no_exception_of_the_first() -> None:
+    d = found(batch(1), FAULT, DIED, *(batch(m) for m in range(10, 14)))
+    assert d.root is not None
+    assert (d.outcome, d.root.text) == ("failed", "KeyError: 'slot'")
+
+
+@pytest.mark.parametrize("end", [CRASH + "Aborted (core dumped)\n", FAULT + DIED])
+def test_batches_of_another_container_clear_no_death_in_this_one(end: str) -> None:
+    start = wrapped("server-2", ARGS, READY)
+    other = wrapped("server-2", *(batch(m) for m in range(10, 14)))
+    assert beside(start, wrapped("server-1", batch(1), batch(9), end), other).outcome == "failed"
+    again = wrapped("server-1", *(batch(m) for m in range(10, 14)))
+    words = wrapped("server-1", batch(1), CRASH)
+    assert beside(start, words, other, again).outcome == "healthy"
+
+
+def test_a_container_that_ends_failed_although_another_serves_on() -> None:
+    other = [wrapped("server-2", ARGS, READY, batch(6)), "server-1 exited with code 137\n"]
+    d = beside(*other, wrapped("server-2", *(batch(m) for m in range(7, 14))))
+    assert d.outcome == "failed"

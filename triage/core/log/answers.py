@@ -24,7 +24,7 @@ _BATCH = regex(
 )
 _ANSWER = regex(r'"(?:POST \S+|GET /health_generate) HTTP/[\d.]+" 200 OK', needs=('" 200 OK',))
 _LONG = 60  # seconds of batches by which all ranks live
-_OPEN = 16  # lines that are waited for at a time
+_OPEN, _SOURCES = 16, 64  # lines that are waited for at a time, of so many sources
 _MOST = 4096  # lines that are looked at in all
 
 
@@ -32,45 +32,63 @@ _MOST = 4096  # lines that are looked at in all
 class Answers:
     """The answers behind suspicious lines.
 
-    `last` is the line of the last one, of a batch or of a request; `long` one before which
-    nothing ended the server: batches went on for long behind it. 0 if there is none.
+    By source: `last` is the line of the last one, of a batch or of a request; `long` one before
+    which nothing ended that server, as its batches went on for long behind it.
     """
 
-    last: int = 0
-    long: int = 0
-    _asked: bool = False  # the next batch is the first behind a suspicious line
-    _open: list[tuple[int, float]] = field(default_factory=list)  # such batches: line, time
+    last: dict[str, int] = field(default_factory=dict)
+    long: dict[str, int] = field(default_factory=dict)
+    # Of which servers no batch came behind the last suspicious line; None is any.
+    _waits: set[str | None] = field(default_factory=set)
+    # Such batches, by source: line and time.
+    _open: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _seen: int = 0
 
     @property
     def wanted(self) -> bool:
         """Whether the next answer tells anything."""
-        return (self._asked or bool(self._open)) and self._seen < _MOST
+        return (bool(self._waits) or any(self._open.values())) and self._seen < _MOST
 
-    def ask(self) -> None:
-        """A line came that may be a failure."""
-        self._asked = True
+    def ask(self, source: str | None) -> None:
+        """A line came that may be a failure of this server, or of any."""
+        if len(self._waits) < _SOURCES:
+            self._waits.add(source)
 
-    def tell(self, line: Line) -> bool:
+    def tell(self, line: Line, source: str) -> bool:
         """Take a line that may be an answer; whether that changed what is wanted."""
         batch = _BATCH.match(line.text) is not None
         if not batch and _ANSWER.search(line.text) is None:
             return False
         self._seen += 1
-        self.last = line.number
-        if not batch:
-            return not self.wanted
-        now = _when(line.time)
-        if now is None:
-            return not self.wanted
-        for number, then in self._open:
-            if now - then >= _LONG:
-                self.long = number
-        self._open = [one for one in self._open if one[0] > self.long]
-        if self._asked and len(self._open) < _OPEN:
-            self._open.append((line.number, now))
-        self._asked = False
+        now = _when(line.time) if batch else None
+        if source in self.last or len(self.last) < _SOURCES:
+            self.last[source] = line.number
+            if now is not None:
+                self._went_on(line.number, now, source)
+        if batch:
+            self._waits -= {source, None}
         return not self.wanted
+
+    def answered(self, number: int, source: str | None) -> bool:
+        """Whether the server of this source answered behind a line; any server, if it is None."""
+        return number < _latest(self.last, source)
+
+    def survived(self, number: int, source: str | None) -> bool:
+        """Whether its batches went on for long behind the line."""
+        return number < _latest(self.long, source)
+
+    def _went_on(self, number: int, now: float, source: str) -> None:
+        for begun, then in self._open.get(source, ()):
+            if now - then >= _LONG:
+                self.long[source] = begun
+        upto = self.long.get(source, 0)
+        self._open[source] = [one for one in self._open.get(source, ()) if one[0] > upto]
+        if not self._waits.isdisjoint((source, None)) and len(self._open[source]) < _OPEN:
+            self._open[source].append((number, now))
+
+
+def _latest(lines: dict[str, int], source: str | None) -> int:
+    return max(lines.values(), default=0) if source is None else lines.get(source, 0)
 
 
 def _when(time: str | None) -> float | None:

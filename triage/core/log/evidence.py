@@ -135,6 +135,11 @@ class Generation:
         """The line from which on it served, as far as the log shows; 0 if it did not."""
         return 0 if self.bind else self.ready or self.serves
 
+    def server(self, wrapper: str) -> str | None:
+        """The source of the line if a server came up there; None if any may be meant."""
+        source = source_of(wrapper)
+        return source if source in self.readies else None
+
     def is_other(self, source: str) -> bool:
         """Whether what comes from this source is another program's than the engine's."""
         if not source or " pid=" in f" {source}" or source in self.engines:

@@ -322,7 +322,7 @@ class Gatherer:
                 generation.bind = generation.bind or line.number
             generation.add_ending(kind, line, self._phase(line))
             if kind in (Ending.DEATH, Ending.FATAL, Ending.ABORT):
-                self._ask()
+                self._ask(line.wrapper)
 
     def _landmark(self, line: Line, phase: str) -> None:
         """A line that opens this phase."""
@@ -357,7 +357,7 @@ class Gatherer:
             if tb is None:
                 generation.add_hit(Hit(index, line, captures, self._phase(line)))
                 self._await(index)
-                self._ask()
+                self._ask(line.wrapper)
             elif len(tb.matched) < _MATCHED:
                 tb.matched.append((index, line.number, captures))
         if tb is not None and tb.line == line.number and not tb.message and tb.code:
@@ -409,13 +409,13 @@ class Gatherer:
 
     def _hear(self, line: Line) -> None:
         """A line that may be an answer of the server."""
-        if self._listens and self.generation.answers.tell(line):
+        if self._listens and self.generation.answers.tell(line, source_of(line.wrapper)):
             self._listen()
 
-    def _ask(self) -> None:
+    def _ask(self, wrapper: str) -> None:
         """A line came that is a failure unless the server, once it is up, goes on to answer."""
         if self.generation.up:
-            self.generation.answers.ask()
+            self.generation.answers.ask(self.generation.server(wrapper))
             if not self._listens:
                 self._listen()
 
@@ -445,7 +445,7 @@ class Gatherer:
         if tb.rank == "main" and labelled and phase in _WAITING:
             phase = generation.timeline.furthest()  # the main process waits for its children
         generation.add_traceback(tb, phase)
-        self._ask()
+        self._ask(tb.wrapper)
         generation.woven = self._tracebacks.woven
         if ending(tb.text) is Ending.DEATH:
             line = Line(tb.offset, tb.line, tb.time, tb.rank, tb.text, tb.wrapper,

@@ -51,38 +51,40 @@ def answered(left: Sequence[Candidate], generation: Generation) -> list[Candidat
     """Those after which a server that was up answered, as it would not if it had failed.
 
     What it once survived for long it survives again. The engine itself says by the head of an
-    exception that a process ends with it.
+    exception that a process ends with it: if batches go on, they are another server's.
     """
     up, answers = generation.up, generation.answers
-    later = [c for c in left if 0 < up < c.line]
+    later = [c for c in left if 0 < up < c.line and not _is_engines(c)]
     if not later:
         return []
-    again = {c.text for c in later if c.line < answers.long}
+    of = {c.source: generation.server(c.source) for c in later}
+    again = {c.text for c in later if answers.survived(c.line, of[c.source])}
     died = max((line.number for line in deaths_of(generation)), default=0)
     return [
         c
         for c in later
-        if c.line < answers.long
-        or (c.line > died and not _is_engines(c) and (c.line < answers.last or c.text in again))
+        if answers.survived(c.line, of[c.source])
+        or (c.line > died and (answers.answered(c.line, of[c.source]) or c.text in again))
     ]
 
 
 def deaths_of(generation: Generation) -> list[Line]:
-    """The lines by which processes of the server died; not those that it survived for long."""
-    up, long = generation.up, generation.answers.long
-    return [
-        line
-        for line, _ in generation.of(Ending.DEATH)
-        if not 0 < up < line.number < long and not _is_others(line.text, generation)
-    ]
+    """The lines by which processes of the server died; not those that it survived for long.
+
+    Nobody but the engine prints the head of its lines, and of its container a runtime tells.
+    """
+    deaths = [line for line, _ in generation.of(Ending.DEATH)]
+    if not generation.up:
+        return deaths
+    return [line for line in deaths if line.number < generation.up or _is_own(line, generation)]
 
 
-def _is_others(text: str, generation: Generation) -> bool:
-    """Whether a container ended beside a server that is up, in which no engine ran."""
-    found = _EXITED.match(text) if generation.up else None
-    if found is None:
-        return False
-    return found[1] in generation.spans and generation.is_other(found[1])
+def _is_own(line: Line, generation: Generation) -> bool:
+    """Whether a death in the log of a server that is up is that of one of its processes."""
+    if (found := _EXITED.match(line.text)) is not None and found[1] in generation.spans:
+        return not generation.is_other(found[1])
+    server = generation.server(line.wrapper)
+    return line.headed or not generation.answers.survived(line.number, server)
 
 
 def _is_engines(c: Candidate) -> bool:
