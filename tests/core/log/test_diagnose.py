@@ -394,4 +394,15 @@ def test_hostile_input_is_answered_in_time(raw: bytes) -> None:
     assert time.process_time() - begun < 10  # seconds; a quadratic step takes minutes
 
 
+def test_a_traceback_cut_at_both_ends_cites_a_line_that_is_there() -> None:
+    raw = b'  File "/x/models/llama.py", line 7, in load_weights\n    f()\n'
+    root = found(raw).root
+    assert root and root.line == 1
+    assert root.text.encode() in raw
+
+
+def test_an_import_that_failed_with_nothing_around_it_is_in_the_import() -> None:
+    assert found(b"ImportError: cannot import name 'f' from 'sglang.utils'\n").phase == "import"
+
+
 OOM = Cause(id="oom", title="t", patterns=("CUDA out of memory",))

@@ -141,6 +141,7 @@ def test_all_ranks_warm_up_once_the_http_server_is_up() -> None:
         (("managers/scheduler.py:event_loop_normal", "managers/schedule_policy.py:calc_priority"),
          "warmup-request"),
         (("scheduler.py:__init__", "x.py:f"), ""),
+        (("srt/constrained/fsm_cache.py:__init__", "outlines/models/transformers.py:__init__"), ""),
         (("scheduler.py:__init__", "srt/disaggregation/kv_events.py:_bind"), "scheduler-init"),
         (("srt/mem_cache/storage/store.py:register_buffer",), "scheduler-init"),
         (("device_communicators/mooncake_transfer_engine.py:initialize",), "pd-init"),

@@ -298,8 +298,11 @@ def _proven(tb: Traceback) -> str:
 
 
 def _missed_import(tb: Traceback) -> bool:
-    """Whether an import failed before any landmark, called by a program that just began."""
-    begins = bool(tb.frames) and tb.frames[0].function in ("<module>", "_run_module_as_main")
+    """Whether an import failed before any landmark, called by a program that just began.
+
+    So says the exception alone, too, as a line that is no traceback's (_of_line).
+    """
+    begins = not tb.frames or tb.frames[0].function in ("<module>", "_run_module_as_main")
     return begins and tb.exception in ("ImportError", "ModuleNotFoundError")
 
 

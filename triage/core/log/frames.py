@@ -130,7 +130,7 @@ _PROOFS = _Table(
         (r"weight_utils\.py:(?!get_quant_config)", "weight-load", "weight_utils.py:"),
         (r"/lora/\w+\.py:", "lora-init", "/lora/"),
         (
-            r"/models/\w+\.py:__init__|loader\.py:_?initialize_model",
+            r"(?<!outlines)/models/\w+\.py:__init__|loader\.py:_?initialize_model",
             "model-construct",
             "/models/",
             "loader.py:_initialize_model",

@@ -197,6 +197,9 @@ class Gatherer:
         for tb in self._tracebacks.close():
             if not self.over:
                 tb.line, tb.text = tb.head, f"{tb.header} {HEAD}".strip()
+                if tb.headless:  # its first line is a frame: nothing is cited that is not there
+                    frame = tb.frames[0]
+                    tb.text = f'File "{frame.file}", line {frame.line}, in {frame.function}'
                 self._add(tb)
 
     def _line(self, line: Line, said: Reading | None) -> None:
