@@ -397,7 +397,8 @@ def test_hostile_input_is_answered_in_time(raw: bytes) -> None:
 def test_a_traceback_cut_at_both_ends_cites_a_line_that_is_there() -> None:
     raw = b'  File "/x/models/llama.py", line 7, in load_weights\n    f()\n'
     root = found(raw).root
-    assert root and root.line == 1
+    assert root is not None
+    assert root.line == 1
     assert root.text.encode() in raw
 
 
