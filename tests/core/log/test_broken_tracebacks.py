@@ -53,6 +53,7 @@ def test_the_exception_that_is_stated_leads_wherever_another_breaks_off(order: l
         f"{VLLM}{CORE}EngineCore failed to start.\n{CORE}{SAID}\n{MAIN}",
         f"{VLLM}(VllmWorker rank=1 pid=7) {CORE}{SAID}\n{MAIN}{DIED}",
         f"    self._init_executor()\n{FRAMES}{SAID}\n{MAIN}",  # both ends of the log are cut
+        f"{VLLM}{CORE}EngineCore failed to start.\n{CORE}{SAID}\n{MAIN}Val",  # cut within a name
         f"{FRAMES}[2026-07-01 12:00:40] Loading.\n{STATED}{QUIT}",  # of one the frames are left
     ],
 )

@@ -51,6 +51,7 @@ _DUMP = regex(r"(?P<current>Current thread|Thread) 0x.*\(most recent call first\
 _GROUPS = ("ExceptionGroup", "BaseExceptionGroup")
 _NAMED_AS_ERROR = regex(r"(?:Error|Exception|Timeout|Interrupt|Exit|Failure|_error|_exception)$")
 _LOWERCASE = frozenset(("error", "timeout", "herror", "gaierror"))  # types of Python's own
+_MUTE = frozenset(("StopIteration", "StopAsyncIteration", "Empty", "Full", "Again"))
 _WRAPPED = regex(r"Capture .{0,40}?graph failed: (.*)", re.IGNORECASE)
 
 
@@ -131,6 +132,17 @@ def _known(text: str) -> Frame | None:
         return None
     function = (found[3] or "")[:200]
     return Frame(file=found[1][:400], line=int(found[2][:9]), function=function)
+
+
+def _may_be_raised(found: re.Match[str], name: str) -> bool:
+    """Whether a line could be an exception though its name does not say so.
+
+    A single word with nothing behind it is somebody else's line, or a name that the end of the
+    log cuts off; of those that Python prints in this way few are known.
+    """
+    if not name[0].isupper():
+        return name in _LOWERCASE
+    return found[2] is not None or "." in found[1] or name in _MUTE
 
 
 class Tracebacks:
@@ -315,7 +327,7 @@ class _Stream:
         if found is None or found[1] in _WORDS:
             return None
         name = found[1].rpartition(".")[2]
-        if not name[0].isupper() and name not in _LOWERCASE and not _NAMED_AS_ERROR.search(name):
+        if not _NAMED_AS_ERROR.search(name) and not _may_be_raised(found, name):
             return None
         return self._end(self.open.pop(), line, text, found)
 
