@@ -29,6 +29,7 @@ from triage.core.log.endings import (
     is_standstill,
 )
 from triage.core.log.evidence import Generation
+from triage.core.log.last_words import last_words
 from triage.core.log.ranking import Ranking
 from triage.core.log.ranks import members, resolved
 from triage.core.log.survived import answered, is_cleared, is_other
@@ -397,7 +398,8 @@ def _fall_back(
         ranking.back("nothing else is left", echoes)
         return silent
     died = generation.of(Ending.DEATH)
-    trouble = [c for c in alive if c.trouble] if died or echoes else []
+    trouble = [c for c in alive if c.trouble]
+    trouble = trouble if died or echoes else last_words(trouble, generation)
     tracebacks = [c for c in echoes if c.tb is not None and not _is_parents(c)]
     # A line about a lost connection has no author; an exception has one that ended with it.
     lines = [c for c in echoes if c.cause is not None or not is_peer_gone(c.text)]

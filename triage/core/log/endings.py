@@ -33,6 +33,8 @@ class Ending(Enum):
     ADVICE = "advice"  # general advice after an error
 
 
+# What a program says that does without a logger.
+PLAIN = r"^\[?(?:error|ERROR|Error|fatal|FATAL|Fatal)\]?: "
 _DEATH = Wordings(
     "Received sigquit from a child proces",
     "SIGQUIT received. signum",
@@ -204,6 +206,7 @@ _FATAL = Wordings(
     (r"^F\d{4,8} [\d:.]+ +\d+ \S+:\d+\] ", "] "),
     (r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion .* failed", "], thread: ["),
     (r"^panic: \S", "panic: "),  # of Go
+    (r"^[\w./+-]{1,80}(?:\[\d+\])?: (?:fatal|FATAL): \S", ": fatal: ", ": FATAL: "),
     (r"^[\w.:/+-]+: \S+:\d+: .*Assertion .* failed\.$", "Assertion "),
     (r"^Memory access fault by GPU node-\d+ ", "fault by GPU"),
 )
@@ -244,10 +247,15 @@ _TROUBLE = Wordings(
         "non-zero status",
     ),
     (r"^(?:ERROR|CRITICAL|FATAL)\b[ :]", "CRITICAL", "ERROR", "FATAL"),
-    (r"^\[?(?:error|ERROR|Error)\]?: ", "ERROR", "Error", "error"),
+    (PLAIN, "ERROR", "Error", "error", "FATAL", "atal"),
+    *no_start.SCRIPT,
 )
 _ADVICE = Wordings(
     (r"^Possible (?:solutions|suggestions):", "Possible s"), "common cause is the OS OOM killer"
+)
+_PLAIN = Wordings(
+    (PLAIN, "ERROR", "Error", "error", "FATAL", "atal"),
+    (r"^(?:ERROR|CRITICAL|FATAL)\b[ :]", "CRITICAL", "ERROR", "FATAL"),
 )
 _TIMEOUT = regex(
     r"(?:code|status) 124\b|DUE TO TIME LIMIT|timeout: sending signal|start operation timed out"
@@ -303,6 +311,8 @@ LITERALS = frozenset(
         "non-zero status", ".cpp:", ".cc:", ".cu:", "ERROR", "CRITICAL", "EOFError",
         "Received signal", "SYSTEM_ERROR", "PBS: job killed", "TERM_RUNLIMIT", "TERM_PREEMPT",
         "job is preempted", "Preempted ", "imminent node", "panic: ", "terminated with exit",
+        "FATAL", "atal: ", "Error: ", ": no such file", "failed to run", "failed to execute",
+        ": execution of", ": line ", ".sh: ", "/sh: ", "bash: ", "sh: 1: ", "sh: 0: ", "env: ",
     )
 )  # fmt: skip
 _ORDER = (
@@ -342,6 +352,11 @@ _COMMUNICATION = regex(
 def ending(text: str) -> Ending | None:
     """What sort of ending the line is part of, or None."""
     return next((kind for kind, pattern in _ORDER if pattern.search(text)), None)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a program, or the script around it, says in its own words that it cannot go on."""
+    return _PLAIN.search(text) or no_start.is_script(text)
 
 
 def is_load_barrier(text: str) -> bool:

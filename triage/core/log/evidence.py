@@ -114,6 +114,7 @@ class Generation:
     serves: int = 0  # line of a batch beside running requests, in a log that lacks the start
     stop: int = 0
     signalled: int = 0  # first line of a process that was told to end, maybe beside the server
+    end: int = 0  # lines of the whole log; 0 while it is read
     bind: int = 0  # line of a failed bind: the ready line after it is not ours
     woven: set[str] = field(default_factory=set)  # ranks whose tracebacks took turns
     tags: set[str] = field(default_factory=set)
@@ -139,6 +140,13 @@ class Generation:
         """The source of the line if a server came up there; None if any may be meant."""
         source = source_of(wrapper)
         return source if source in self.readies else None
+
+    @property
+    def lacks_start(self) -> bool:
+        """Whether all that was read so far could be of a server that is up."""
+        if self.serves or self.ready or self.streams:
+            return False
+        return not self.timeline.steps or self.timeline.steps[0].phase == "warmup-request"
 
     def is_other(self, source: str) -> bool:
         """Whether what comes from this source is another program's than the engine's."""

@@ -20,6 +20,7 @@ from triage.core.log.evidence import Generation
 from triage.core.log.facts import ranks_of
 from triage.core.log.fingerprint import fingerprint
 from triage.core.log.lines import Line
+from triage.core.log.no_start import is_no_start, is_script
 from triage.core.log.ranks import dead, members, resolved
 from triage.core.log.suspects import advice, suspects, suspects_without_config
 from triage.core.phases import order
@@ -91,6 +92,8 @@ def is_cut(diagnosis: Diagnosis, generation: Generation, root: Candidate) -> boo
         return False
     inside = any(tb.headless and tb.frames and tb.head <= _TOP for tb in generation.tracebacks)
     first = root.tb is not None and root.tb.head <= _TOP
+    if root.tb is None and (is_no_start(root.text) or is_script(root.text)):
+        return False  # nothing of an engine comes before it
     return inside or first or order(root.phase) > order("config-load")
 
 

@@ -87,7 +87,7 @@ class Gatherer:
         own = landmarks.FREQUENT_RAW
         self.frequent: Sequence[bytes] = tuple(dict.fromkeys((*own, *matcher.frequent)))
         self._in_start = self.frequent
-        self.awaited: Sequence[bytes] = ()
+        self.awaited: Sequence[bytes] = landmarks.SERVES
         self.generation = Generation()
         self.engine = "unknown"
         self.version: str | None = None
@@ -106,7 +106,7 @@ class Gatherer:
         self._reader = reader_of(matcher)
         self._repeats = repeats_of(self._reader)
         self._open: dict[int, tuple[bytes, ...]] = {}  # causes that can be refuted yet
-        self._listens = False  # whether answers of the server are looked for
+        self._listens = True  # whether answers of the server are looked for
         self._begun = False  # a later start whose arguments come yet
         self._judged = 0  # starts that were asked whether they had failed
         self._looked = 0  # lines that were looked through once more
@@ -265,6 +265,8 @@ class Gatherer:
         generation.add_dump(line)
         generation.engines.add(source)
         generation.timeline.mark(line, "config-load")
+        generation.serves = 0  # what served before was an earlier start
+        self._listen()
 
     def _begins_late(self, line: Line) -> bool:
         """Whether the line begins a start in a source of which one, that failed, began above."""
@@ -335,6 +337,8 @@ class Gatherer:
         generation.joined = line.number if text.startswith(landmarks.JOINED) else generation.joined
         if self.engine == "unknown":
             self.engine = "sglang"
+        if self._listens:
+            self._listen()
         if not generation.serves and landmarks.is_beside_others(text):
             begun = generation.streams or generation.timeline.steps[0].phase != phase
             generation.serves = 0 if begun else line.number
@@ -406,13 +410,23 @@ class Gatherer:
 
     def _listen(self) -> None:
         """Ask for the lines that refute a cause, or show that the server goes on to answer."""
-        self._listens = self.generation.answers.wanted
+        answers, start = self.generation.answers.wanted, self.generation.lacks_start
+        self._listens = answers or start
         refuting = tuple(text for some in self._open.values() for text in some)
-        self.awaited = (*refuting, *TEXTS) if self._listens else refuting
+        more = (*landmarks.SERVES * start, *TEXTS * answers)
+        self.awaited = (*refuting, *dict.fromkeys(more))
 
     def _hear(self, line: Line) -> None:
         """A line that may be an answer of the server."""
-        if self._listens and self.generation.answers.tell(line, source_of(line.wrapper)):
+        if not self._listens:
+            return
+        generation, source = self.generation, source_of(line.wrapper)
+        begins = generation.lacks_start and landmarks.is_of_service(line.text)
+        if begins:
+            generation.serves = line.number
+            generation.engines.add(source)
+            self.engine = "sglang" if line.text.startswith("Decode") else "vllm"
+        if generation.answers.tell(line, source) or begins:
             self._listen()
 
     def _ask(self, wrapper: str) -> None:
@@ -480,4 +494,5 @@ def read(
     scanner.close()
     joined.close()
     gatherer.close()
+    gatherer.generation.end = scanner.lines
     return gatherer, scanner.offset

@@ -93,8 +93,14 @@ LITERALS = frozenset(
     | {"Capture ", READY[1], f"{_LAUNCHER}:"}
 ) - frozenset(FREQUENT)
 
-# A warm-up has the server for itself.
-_BESIDE = regex(r"^Prefill batch.{0,300}?#running-req: [1-9]", needs=("Prefill batch",))
+# A warm-up has the server for itself, and ends before it tells how fast it decodes.
+_BESIDE = regex(r"Prefill batch.{0,300}?#running-req: [1-9]", needs=("Prefill batch",))
+_SERVES = regex(
+    r"Decode batch\b.{0,300}?#running-req: \d"
+    r"|(?:Engine \d+: )?Avg prompt throughput: [\d.]+ tokens/s",
+    needs=("Decode batch", "Avg prompt throughput: "),
+)
+SERVES = (b"Decode batch", b"Avg prompt throughput: ")
 
 # Every rank prints these; others only the first of them, or the main process.
 _EACH = ("Init torch distributed ", "Init parallel ", "Init nccl begin", "Memory baseline taken",
@@ -109,7 +115,12 @@ def is_of_each(text: str) -> bool:
 
 def is_beside_others(text: str) -> bool:
     """Whether a batch was made while other requests ran: somebody uses the server."""
-    return text.startswith(FREQUENT[0]) and _BESIDE.search(text) is not None
+    return _BESIDE.match(text) is not None
+
+
+def is_of_service(text: str) -> bool:
+    """Whether a server that is up says how fast it answers."""
+    return _SERVES.match(text) is not None
 
 
 def phase_of(text: str) -> str:

@@ -44,7 +44,24 @@ _NO_COMMAND = Wordings(
      ": executable file not found", ": not found", ": permission denied"),
     (r"^exec \S+: (?:exec format error|no such file or directory)",
      ": exec format error", ": no such file or directory"),
+    (r"^\[FATAL tini \(\d+\)\] exec \S+ failed: ", "FATAL tini "),
+    (r"^zsh: command not found: (?:python|sglang|vllm)", "command not found: "),
+    (r"^(?:\S*/)?env: .{1,80}: No such file or directory", "env: "),
+    (
+        r"^(?:nohup|timeout|nice|ionice|taskset|stdbuf|setsid|chroot|su|numactl): "
+        r"(?:failed to (?:run command|execute)|execution of) .{1,200}: ",
+        ": failed to run command ",
+        ": failed to execute ",
+        ": execution of ",
+    ),
 )  # fmt: skip
+# A shell goes on behind most of its complaints: reasons if nothing else is there.
+SCRIPT = (
+    (r"^\S+: line \d+: \S", ": line "),
+    (r"^(?:\S+/)?-?(?:ba|da|z|k)?sh: (?:\d+: )?\S", "sh: "),
+    (r"^\S+\.sh: (?:\d+: )?\S", ".sh: "),
+)
+_SCRIPT = Wordings(*SCRIPT)
 _CONTAINER = Wordings(
     (r"nvidia-container-cli: .*error|nvidia-container-cli: ", "nvidia-container-cli: "),
     "OCI runtime create failed",
@@ -85,6 +102,11 @@ def is_no_program(text: str) -> bool:
 def is_no_start(text: str) -> bool:
     """Whether the line says why an engine did not begin: refused, not found, no container."""
     return is_refused(text) or is_no_program(text) or _NO_COMMAND.search(text) or is_container(text)
+
+
+def is_script(text: str) -> bool:
+    """Whether a shell complains, about the script that it runs or a command in it."""
+    return _SCRIPT.search(text)
 
 
 @lru_cache(maxsize=64)

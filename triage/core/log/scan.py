@@ -79,6 +79,11 @@ class Scanner:
         self._counted = 0  # offset
         self.offset = 0  # of the first byte not yet handed on
 
+    @property
+    def lines(self) -> int:
+        """How many have ended so far."""
+        return self._number
+
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; they may end anywhere."""
         if len(chunk) <= BLOCK:
