@@ -127,6 +127,12 @@ def test_what_a_program_beside_the_server_says_is_no_failure_of_it(words: str) -
     assert diagnose([before.encode()], load_causes()).outcome == "healthy"
 
 
+def test_the_end_of_a_container_that_said_nothing_is_none_of_the_server() -> None:
+    """Only the engine's container, with its project's name or without, is the server."""
+    assert beside("redis-1 exited with code 137\n").outcome == "healthy"
+    assert beside("llm_server-1 exited with code 137\n").outcome == "failed"
+
+
 def test_the_end_of_the_servers_own_container_is_a_failure() -> None:
     d = beside(wrapped("dcgm-exporter-1", NVML), "server-1 exited with code 137\n")
     assert (d.outcome, d.cause) == ("failed", None)

@@ -81,8 +81,13 @@ def deaths_of(generation: Generation) -> list[Line]:
 
 def _is_own(line: Line, generation: Generation) -> bool:
     """Whether a death in the log of a server that is up is that of one of its processes."""
-    if (found := _EXITED.match(line.text)) is not None and found[1] in generation.spans:
-        return not generation.is_other(found[1])
+    if (found := _EXITED.match(line.text)) is not None:
+        name, known = found[1], generation.engines - {""}
+        if name in generation.spans:
+            return not generation.is_other(name)
+        # Older versions of Compose name the project as well.
+        if known and not any(name.endswith(engine) for engine in known):
+            return False
     server = generation.server(line.wrapper)
     return line.headed or not generation.answers.survived(line.number, server)
 
