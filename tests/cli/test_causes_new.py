@@ -128,16 +128,23 @@ def test_secrets_and_names_do_not_get_into_the_draft(triage: Run, tmp_path: Path
     assert triage("classify", "a.log", "--knowledge", "k").stdout.startswith("own-thing")
 
 
+def test_a_line_that_only_tells_who_died_makes_no_pattern(triage: Run) -> None:
+    case = next(one for one in UNKNOWN if "worker-died-unexpectedly" in one.name)
+    done = triage("causes", "new", "--from", case / "server.log")
+    assert done.returncode == 3
+    assert "no line of it says why it failed" in done.stderr
+
+
 def test_every_unknown_case_with_a_reason_gives_a_draft_that_wins(triage: Run) -> None:
     wins = []
     for case in UNKNOWN:
         done = triage("causes", "new", "--from", case / "server.log", "--json")
         if done.returncode == 0:
-            wins.append(json.loads(done.stdout)["wins"])
+            wins.append((case.name, json.loads(done.stdout)["wins"]))
         else:
             assert done.returncode in (2, 3), done.stderr
     assert wins
-    assert all(wins)
+    assert [name for name, won in wins if not won] == []
 
 
 def test_no_yaml_is_read_where_no_folder_is_named(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def clusters_text(groups: Sequence[Group], logs: int) -> str:
 
 def draftable(groups: Sequence[Group]) -> Group | None:
     """The largest group whose example has a line to make a pattern from."""
-    return next((g for g in groups if g.outcome == "failed" and g.line), None)
+    return next((g for g in groups if g.outcome == "failed" and g.line and g.fingerprint), None)
 
 
 def clusters_document(groups: Sequence[Group], logs: int, level: str) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _explained(d: Diagnosis, source: str) -> None:
         raise UsageError(
             f"{source} has a cause already: {d.cause}", hint=hint("triage", "explain", d.cause)
         )
-    if d.outcome == "failed" and d.root is None:
+    # A line that only tells who died has no fingerprint.
+    if d.outcome == "failed" and (d.root is None or d.fingerprint is None):
         why = "no line of it says why it failed"
     elif d.outcome == "failed":
         return
