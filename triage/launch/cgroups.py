@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PROC = "/proc"
+_ROUNDS, _ROUND_S = 200, 0.005  # a second, in which also a kernel that cannot hold them is done
 
 
 class Group:
@@ -52,12 +54,24 @@ class Group:
             _write(f"{self.path}/cgroup.kill", "1")
         except OSError:  # an older kernel: hold them, so that none forks meanwhile
             self._freeze("1")
-            for pid in self.members():
+            self._end_each()
+            self._freeze("0")
+
+    def _end_each(self) -> None:
+        """SIGKILL to each, until none can have forked unseen: they are held only a while later."""
+        ended: set[int] = set()
+        for _ in range(_ROUNDS):
+            held = "frozen 1" in _read(f"{self.path}/cgroup.events")  # before they are listed
+            fresh = set(self.members()) - ended
+            for pid in fresh:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except OSError:
                     continue
-            self._freeze("0")
+            ended |= fresh
+            if not self.populated() or (held and not fresh):
+                return
+            time.sleep(_ROUND_S)
 
     def remove(self) -> bool:
         """Remove it with the groups below it; False while somebody is in it."""
