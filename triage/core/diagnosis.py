@@ -160,6 +160,11 @@ class Diagnosis:
     explain: tuple[Explained, ...] = ()  # how the root was chosen among the candidates
 
     @property
+    def says_why(self) -> bool:
+        """Whether its root says why; a line that only tells who died has no fingerprint."""
+        return self.root is not None and self.fingerprint is not None
+
+    @property
     def signature(self) -> str:
         """What makes two failures the same: the cause, else the fingerprint, else "none".
 

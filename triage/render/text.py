@@ -34,7 +34,7 @@ def diagnosis_text(diagnosis: Diagnosis, *, explain: bool = False) -> str:
     """
     d = diagnosis
     lines = _wrap(_headline(d), "", "  ")
-    if d.title and (d.cause or (d.outcome == "failed" and d.root and d.fingerprint)):
+    if d.title and (d.cause or (d.outcome == "failed" and d.says_why)):
         lines += _wrapped(_sentence(d.title), "  ")
     if d.simulated:
         lines += _wrapped("This log is simulated; nothing of it ran on a GPU.", "  ")
@@ -80,7 +80,7 @@ def _headline(d: Diagnosis) -> str:
         return f"{d.cause}  ({d.confidence} confidence{word})"
     if d.outcome == "hung":
         return f"{d.title or 'hung'}{where}  ({d.confidence} confidence)"
-    if d.root is None or d.fingerprint is None:
+    if not d.says_why:
         mark = f"  ({d.fingerprint})" if d.fingerprint else ""
         return f"failed{where}: {_shown(d.title, 480) or 'no line says why'}{mark}"
     return f"unknown failure{where}  ({d.fingerprint})"

@@ -132,8 +132,7 @@ def _explained(d: Diagnosis, source: str) -> None:
         raise UsageError(
             f"{source} has a cause already: {d.cause}", hint=hint("triage", "explain", d.cause)
         )
-    # A line that only tells who died has no fingerprint.
-    if d.outcome == "failed" and (d.root is None or d.fingerprint is None):
+    if d.outcome == "failed" and not d.says_why:
         why = "no line of it says why it failed"
     elif d.outcome == "failed":
         return

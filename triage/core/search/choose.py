@@ -83,10 +83,9 @@ class Chooser:
         self.asked = asked
         self.again = again
         self.aim = aim
-        self.asks_whole = whole
+        self.whole = whole
         self.needy = _unknown_needs(h)
         self.base = _entropy(_sums(region, h.weight, 0)[None])[0]
-        self.whole = _entropy(h.weight[None])[0]
 
     def scores(self, masks: Sequence[int]) -> Floats:
         """(P,) launches that each probe saves."""
@@ -98,7 +97,7 @@ class Chooser:
             score = self._saved(self.aim, probes, flat, starts, kinds)
         cells = (np.arange(len(probes))[:, None] * kinds + flat).ravel()
         share = _sums(cells, self._weights(flat), len(probes) * kinds).reshape(-1, kinds)
-        score += self.asks_whole * min(1.0, self.base) * _entropy(share)
+        score += self.whole * min(1.0, self.base) * _entropy(share)
         for i, mask in enumerate(masks):
             gain = self.bonus.get(mask)
             if gain is not None:
